@@ -125,7 +125,8 @@ RUDA_API ruda_status RUDA_CALL ruda_store_meta_string(ruda_store store, uint64_t
 /** Copies string `element` as text. Same buffer rule as ruda_backend_report.
  *  Status: as ruda_store_meta_string. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_store_meta_text(ruda_store store, uint64_t index, uint64_t element,
-                                                    char *text, uint64_t capacity, uint64_t *out_needed) RUDA_NX;
+                                                    char *text, uint64_t capacity,
+                                                    uint64_t *out_needed) RUDA_NX;
 
 RUDA_END
 #endif
