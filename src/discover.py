@@ -3,7 +3,7 @@
 """usage: discover.py ROOT OUT DEPFILE     write the list
           discover.py --check ROOT LIST    fail when the tree no longer matches the list
 
-A line is "<group> <path>". Groups: cpp, isa (compiled once a level), <level> (compiled for that level alone), cu, cu-<arch>,
+A line is "<group> <path>". Groups: cpp, contract, isa (compiled once a level), <level> (compiled for that level alone), cu, cu-<arch>,
 cudacpp, tune (host code of the CUDA backend that needs no CUDA), optest. The depfile names the public headers: a new
 operator always edits one of them, and that edit makes the build configure itself again."""
 import pathlib
@@ -16,10 +16,9 @@ ARCHS = ("sm90a", "sm100a")
 def scan(root):
     lines = []
     for path in sorted((root / "src").rglob("*.cpp")):
-        suffix = path.stem.rsplit("_", 1)[-1]
-        in_cpu = path.relative_to(root).parts[1] == "cpu"
-        group = "isa" if in_cpu and suffix == "isa" else suffix if in_cpu and suffix in LEVELS else "cpp"
-        lines.append((group, path))
+        layer, suffix = path.relative_to(root).parts[1], path.stem.rpartition("_")[2]
+        level = layer == "cpu" and "_" in path.stem and suffix in LEVELS + ("isa",)
+        lines.append((suffix if level else "contract" if layer == "ops" else "cpp", path))
     for path in sorted((root / "cuda").rglob("*.cu")):
         suffix = path.stem.rsplit("_", 1)[-1]
         lines.append((f"cu-{suffix}" if suffix in ARCHS else "cu", path))
