@@ -17,9 +17,7 @@ ruda_store_desc read_desc(const ruda_store_desc* desc, int arg) {
   const ruda_store_desc out = store::copy_in(desc, RUDA_STORE_DESC_INIT, arg);
   RUDA_CHECK(out.format == RUDA_STORE_DETECT || out.format == RUDA_STORE_GGUF, RUDA_E_ARGUMENT, arg,
              "desc.format is %u, expected RUDA_STORE_DETECT (0) or RUDA_STORE_GGUF (1)", out.format);
-  for (const ruda_ext* ext = out.next; ext; ext = ext->next)
-    RUDA_CHECK(ext->flags & 1, RUDA_E_STRUCT_TOO_NEW, arg, "desc.next has extension type %u, none is known",
-               ext->type);
+  store::refuse_extensions(out.next, arg);
   return out;
 }
 

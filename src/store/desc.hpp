@@ -25,6 +25,13 @@ T copy_in(const T* desc, const T& defaults, int arg) {
   return out;
 }
 
+// No extension is known to the callers: only those that may be skipped pass.
+inline void refuse_extensions(const ruda_ext* ext, int arg) {
+  for (; ext; ext = ext->next)
+    RUDA_CHECK(ext->flags & 1, RUDA_E_STRUCT_TOO_NEW, arg, "next has extension type %u, none is known",
+               ext->type);
+}
+
 template <class T>
 void check_out(const T* inout, int arg) {
   RUDA_CHECK(inout, RUDA_E_NULL, arg, "inout is NULL");
