@@ -1,0 +1,51 @@
+// src/tensor/context.cpp - life of contexts and streams.
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/context.hpp"
+
+namespace ruda {
+
+Context::Context(const ruda_context_desc& desc, std::unique_ptr<Device> opened)
+    : device_(std::move(opened)),
+      backend_(device_->backend()),
+      asynchronous_(device_->asynchronous()),
+      plan_cache_capacity_(desc.plan_cache_capacity ? desc.plan_cache_capacity : 1024) {
+  log_.set(desc.log, desc.log_user, desc.log_level);
+}
+
+void Context::trim() {
+  if (ContextPart* part = part_.load(std::memory_order_acquire)) part->trim();
+  device_->trim();
+}
+
+Stream::Stream(Context& context, std::unique_ptr<DeviceStream> opened)
+    : context_(context), queue_(std::move(opened)) {}
+
+void Stream::poison(const Error& error) noexcept {
+  std::lock_guard lock(mutex_);
+  if (poison_.load(std::memory_order_relaxed)) return;
+  try {
+    poison_text_ = error.text;
+  } catch (...) {
+    poison_text_.clear();
+  }
+  poison_.store(error.status, std::memory_order_release);
+}
+
+void Stream::fail_poisoned() const {
+  std::lock_guard lock(mutex_);
+  const ruda_status first = poison_.load(std::memory_order_relaxed);
+  fail_native(RUDA_E_STREAM_POISONED, "ruda", first, "stream: an earlier call failed with %s: %s", status_name(first),
+              poison_text_.c_str());
+}
+
+void Stream::sync() {
+  check_healthy();
+  try {
+    queue_->sync();
+  } catch (const Error& error) {
+    if (error.status == RUDA_E_DEVICE) poison(error);
+    throw;
+  }
+}
+
+}  // namespace ruda

@@ -1,0 +1,100 @@
+// src/tensor/context.hpp - contexts, streams and events: the objects that everything else hangs below.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "core/handle.hpp"
+#include "device/device.hpp"
+#include "device/log.hpp"
+#include "tensor/layout.hpp"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+namespace ruda {
+
+// A part that a higher layer hangs on the context (the plan cache).
+class ContextPart {
+ public:
+  virtual ~ContextPart() = default;
+  virtual void trim() = 0;
+};
+
+class Context final : public Object {
+ public:
+  static constexpr Kind kind = Kind::context;
+  Context(const ruda_context_desc& desc, std::unique_ptr<Device> opened);
+
+  Device& device() const { return *device_; }
+  uint32_t backend() const { return backend_; }
+  bool asynchronous() const { return asynchronous_; }
+  LayoutTable& layouts() { return layouts_; }
+  Log& log() { return log_; }
+  uint32_t plan_cache_capacity() const { return plan_cache_capacity_; }
+
+  // The part, made on first use by `make`.
+  template <class P>
+  P& part() {
+    ContextPart* found = part_.load(std::memory_order_acquire);
+    if (!found) [[unlikely]] {
+      std::lock_guard lock(mutex_);
+      if (!owned_part_) {
+        owned_part_ = std::make_unique<P>(*this);
+        part_.store(owned_part_.get(), std::memory_order_release);
+      }
+      found = owned_part_.get();
+    }
+    return static_cast<P&>(*found);
+  }
+  void trim();
+
+ private:
+  std::unique_ptr<Device> device_;
+  uint32_t backend_;
+  bool asynchronous_;
+  uint32_t plan_cache_capacity_;
+  LayoutTable layouts_;
+  Log log_;
+  std::mutex mutex_;
+  std::atomic<ContextPart*> part_{nullptr};
+  std::unique_ptr<ContextPart> owned_part_;  // after layouts_: it holds layouts
+};
+
+class Stream final : public Object {
+ public:
+  static constexpr Kind kind = Kind::stream;
+  Stream(Context& context, std::unique_ptr<DeviceStream> opened);
+
+  Context& context() const { return context_; }
+  Device& device() const { return context_.device(); }
+  DeviceStream& queue() const { return *queue_; }
+  const std::shared_ptr<DeviceStream>& shared_queue() const { return queue_; }
+
+  // Throws RUDA_E_STREAM_POISONED after an asynchronous failure.
+  void check_healthy() const {
+    if (poison_.load(std::memory_order_acquire)) [[unlikely]] fail_poisoned();
+  }
+  void poison(const Error& error) noexcept;
+  void sync();
+
+ private:
+  [[noreturn]] void fail_poisoned() const;
+  Context& context_;  // kept alive by the cell's parent
+  std::shared_ptr<DeviceStream> queue_;
+  std::atomic<ruda_status> poison_{RUDA_OK};
+  mutable std::mutex mutex_;
+  std::string poison_text_;
+};
+
+class Event final : public Object {
+ public:
+  static constexpr Kind kind = Kind::event;
+  Event(Context& context, std::unique_ptr<DeviceEvent> opened) : context(context), event(std::move(opened)) {}
+  Context& context;
+  std::unique_ptr<DeviceEvent> event;
+  std::atomic<bool> recorded{false};
+};
+
+inline Context& get_context(ruda_context handle, int arg = 0) { return get<Context>(handle, arg, "context"); }
+inline Stream& get_stream(ruda_stream handle, int arg = 0) { return get<Stream>(handle, arg, "stream"); }
+
+}  // namespace ruda
