@@ -1,7 +1,7 @@
 // src/model/text/c_api.cpp - the C entries for tokenizers and text streams.
 // SPDX-License-Identifier: Apache-2.0
+#include "core/struct_in.hpp"
 #include "model/text/tokenizer.hpp"
-#include "store/desc.hpp"
 #include "store/text.hpp"
 
 #include <cstring>
@@ -56,9 +56,7 @@ extern "C" ruda_status ruda_tokenizer_from_store(ruda_store store, const ruda_to
     RUDA_CHECK(out, RUDA_E_NULL, 2, "out is NULL");
     *out = nullptr;
     auto& object = get<store::Store>(store, 0, "store");
-    const ruda_tokenizer_desc options = store::copy_in(desc, RUDA_TOKENIZER_DESC_INIT, 1);
-    check_flags(options.flags, 0, 1);
-    store::refuse_extensions(options.next, 1);
+    if (desc) check_flags(struct_in(desc, 1, "desc").flags, 0, 1);
     object.file().check_unchanged();
     *out = make<Tokenizer>(nullptr, Ref<store::Store>(&object)).detach<ruda_tokenizer>();
   });
@@ -67,7 +65,6 @@ extern "C" ruda_status ruda_tokenizer_from_store(ruda_store store, const ruda_to
 extern "C" ruda_status ruda_tokenizer_get_info(ruda_tokenizer tokenizer,
                                                ruda_tokenizer_info* inout) noexcept {
   return guard(__func__, [&] {
-    store::check_out(inout, 1);
     const auto& object = get<Tokenizer>(tokenizer, 0, "tokenizer");
     ruda_tokenizer_info info = RUDA_TOKENIZER_INFO_INIT;
     info.vocab_size = object.vocabulary().size();
@@ -80,7 +77,7 @@ extern "C" ruda_status ruda_tokenizer_get_info(ruda_tokenizer tokenizer,
     info.has_chat_template = object.store().gguf().find_meta("tokenizer.chat_template") != nullptr;
     info.model = object.model_name();
     info.pre = object.pre_name();
-    store::copy_out(info, inout);
+    struct_out(inout, info, 1, "inout");
   });
 }
 
