@@ -4,13 +4,21 @@
           discover.py --check ROOT LIST    fail when the tree no longer matches the list
 
 A line is "<group> <path>". Groups: cpp, contract, isa (compiled once a level), <level> (compiled for that level alone), cu, cu-<arch>,
-cudacpp, tune (host code of the CUDA backend that needs no CUDA), optest. The depfile names the public headers: a new
+cudacpp, tune (host code of the CUDA backend that needs no CUDA), optest, ctest (C suites: tests/<suite>/<name>.c). The depfile names the public headers: a new
 operator always edits one of them, and that edit makes the build configure itself again."""
+
 import pathlib
 import sys
 
 LEVELS = ("sse4", "avx2", "avx512", "avx512bf16", "amx", "neon")
 ARCHS = ("sm90a", "sm100a")
+NO_SUITES = (
+    "abi",
+    "data",
+    "fuzz",
+    "lint",
+    "support",
+)  # folders of tests/ whose C files are no cmocka programs
 
 
 def scan(root):
@@ -26,6 +34,9 @@ def scan(root):
         lines.append(("tune" if path.relative_to(root).parts[1] == "tune" else "cudacpp", path))
     for path in sorted((root / "tests" / "ops").rglob("*.cpp")):
         lines.append(("optest", path))
+    for path in sorted((root / "tests").glob("*/*.c")):
+        if path.parent.name not in NO_SUITES:
+            lines.append(("ctest", path))
     return [f"{group} {path.relative_to(root).as_posix()}" for group, path in lines]
 
 
