@@ -1,6 +1,6 @@
 # tests/report.py - adds up the results of all suites, shows what failed and what was skipped and why.
 # SPDX-License-Identifier: Apache-2.0
-"""usage: report.py FOLDER          every result file of the folder; the last line is "N passed, N failed, N skipped"
+"""usage: report.py FOLDER          every result file; the last line is "N passed, N failed, N skipped"
           report.py --brief FILE    one line about one result file
 
 A test program counts for as many cases as it reports; one that reports none counts as one."""

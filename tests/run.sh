@@ -1,5 +1,5 @@
 #!/bin/sh
-# tests/run.sh - installs what is missing, builds, runs every suite, ends with "N passed, N failed, N skipped".
+# tests/run.sh - installs what is missing, builds, runs every suite, ends with the counts on a line.
 # SPDX-License-Identifier: Apache-2.0
 #
 # usage: tests/run.sh [--level 0..3] [--suite NAME] [--backend cpu|cuda] [--kernel NAME] [--no-install]
@@ -111,17 +111,19 @@ esac
 
 # ---- sanitizers: the CPU half, the library's own suites and the operators at level 0 ----
 
-small="--suite core --suite tensor --suite plan --suite cpu --suite store --suite model --suite infer --suite ops"
+small=
+for name in core tensor plan cpu store model infer ops; do small="$small --suite $name"; done
+checked="--buildtype=debugoptimized -Dcuda=disabled -Db_lundef=false"
 export RUDA_TEST_LEVEL=0
 if wants asan && [ "$backend" = cpu ]; then
   export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1
   export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-  build build-asan asan --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=address,undefined -Db_lundef=false &&
+  build build-asan asan $checked -Db_sanitize=address,undefined &&
     check build-asan asan -t 3 $small
 fi
 if wants tsan && [ "$backend" = cpu ]; then
   export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
-  build build-tsan tsan --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=thread -Db_lundef=false &&
+  build build-tsan tsan $checked -Db_sanitize=thread &&
     check build-tsan tsan -t 3 $small
 fi
 
@@ -131,10 +133,11 @@ if wants fuzz && [ "$backend" = cpu ]; then
   clang=$(command -v clang-14 || command -v clang)
   if [ -z "$clang" ]; then
     note SKIP fuzz "clang is missing"
-  elif CC=$clang CXX=${clang%clang*}$(basename "$clang" | sed 's/clang/clang++/') \
-      build build-fuzz fuzz --buildtype=debugoptimized -Dcuda=disabled -Dfuzz=true -Db_sanitize=address,undefined \
-      -Db_lundef=false; then
-    check build-fuzz fuzz --suite fuzz
+  else
+    folder=${clang%/*} tool=${clang##*/}
+    export CC=$clang CXX=$folder/clang++${tool#clang}
+    build build-fuzz fuzz $checked -Dfuzz=true -Db_sanitize=address,undefined &&
+      check build-fuzz fuzz --suite fuzz
   fi
 fi
 

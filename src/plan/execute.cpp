@@ -44,6 +44,17 @@ Tensor& check_tensor(const Program& program, const Stream& stream, const ruda_bi
   return tensor;
 }
 
+std::shared_ptr<const void> keep_storage(const StorageRef& storage) {
+  storage.get()->add_user();
+  return {storage.get(), [](Storage* kept) { kept->drop_user(); }};
+}
+
+// Everything that a handle names hangs below the context, so the graph's own parent keeps the way back.
+std::shared_ptr<const void> keep_object(Object& object) {
+  retain(object.cell());
+  return {object.cell(), [](Cell* cell) { release(cell); }};
+}
+
 }  // namespace
 
 void execute(const Program& program, Stream& stream, Workspace* workspace, const ruda_binding* bindings,
@@ -128,6 +139,14 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
     for (uint32_t s = 0; s < slot_count; ++s)
       if (tensors[s]) tensors[s]->storage().note_use(stream, problem.operands[s].is_output());
     if (workspace) workspace->storage->note_use(stream, true);
+    if (stream.capturing()) [[unlikely]] {
+      stream.keep(program.shared_from_this());
+      for (uint32_t s = 0; s < slot_count; ++s)
+        if (tensors[s]) stream.keep(keep_storage(tensors[s]->storage_ref()));
+      for (uint32_t s = 0; s < slot_count; ++s)
+        if (problem.operands[s].role == Role::handle && slots[s].object) stream.keep(keep_object(*slots[s].object));
+      if (workspace) stream.keep(keep_storage(workspace->storage));
+    }
   }
 }
 

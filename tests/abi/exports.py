@@ -1,4 +1,4 @@
-# tests/abi/exports.py - the library exports what the headers declare and symbols.txt lists, and needs nothing else.
+# tests/abi/exports.py - the library exports what headers and symbols.txt say, and needs nothing else.
 # SPDX-License-Identifier: Apache-2.0
 """usage: exports.py ROOT LIBRARY [--write]
 

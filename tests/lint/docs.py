@@ -1,9 +1,9 @@
-# tests/lint/docs.py - every operator has its page with all sections, links lead somewhere, marked samples compile.
+# tests/lint/docs.py - every operator has its page, links lead somewhere, marked samples compile.
 # SPDX-License-Identifier: Apache-2.0
 """usage: docs.py ROOT
 
-A C sample is compiled when the line before its fence is <!-- compile --> (a whole file) or <!-- compile: body --> (the
-body of a function with the variables of PREAMBLE)."""
+A C sample is compiled when the line before its fence is <!-- compile --> (a whole file) or
+<!-- compile: body --> (the body of a function with the variables of PREAMBLE)."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-# tests/lint/headers.py - public headers compile alone and twice, in seven standards, with no padding and one grammar.
+# tests/lint/headers.py - public headers compile alone, in seven standards, without padding, in one grammar.
 # SPDX-License-Identifier: Apache-2.0
 """usage: headers.py ROOT"""
 
@@ -27,7 +27,7 @@ def compilers():
 
 def compile_all(root, headers, fail):
     with tempfile.TemporaryDirectory() as folder:
-        # One file per language that takes every header alone is slow; one header per run finds what is missing.
+        # Each header in a file of its own finds what it forgets to include; twice finds a missing guard.
         for language, suffix in (("c", ".c"), ("c++", ".cpp")):
             for header in headers:
                 source = pathlib.Path(folder, header.stem + suffix)
@@ -94,7 +94,7 @@ def check_grammar(root, headers, fail):
                 fail(f"include/ruda/{header.name}: {match[1]} has no docstring")
             elif not re.search(r"\[[TIS]\]", doc):
                 fail(
-                    f"include/ruda/{header.name}: docstring of {match[1]} has no threads letter [T], [I] or [S]"
+                    f"include/ruda/{header.name}: docstring of {match[1]} has none of [T], [I], [S]"
                 )
         for name in re.findall(r'#\s*include\s*[<"]([^>"]+)', text):
             if not name.startswith("ruda/") and name not in SYSTEM:

@@ -1,9 +1,9 @@
-# tests/lint/isa_objects.py - objects compiled for one instruction set level hold no symbol that a linker could share.
+# tests/lint/isa_objects.py - objects of one instruction set level hold no symbol that a linker could share.
 # SPDX-License-Identifier: Apache-2.0
 """usage: isa_objects.py ARCHIVE...
 
-A weak or unique symbol (an inline function, a template) in an AVX-512 object may be the copy that the linker keeps for the
-whole library, which then ends in an illegal instruction on an older processor."""
+A weak or unique symbol (an inline function, a template) in an AVX-512 object may be the copy that the linker keeps
+for the whole library, which then ends in an illegal instruction on an older processor."""
 
 import re
 import subprocess
