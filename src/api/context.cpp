@@ -171,6 +171,29 @@ ruda_status ruda_stream_get_context(ruda_stream stream, ruda_context* out) noexc
   });
 }
 
+ruda_status ruda_capture_begin(ruda_stream stream) noexcept {
+  return guard(__func__, [&] { get_stream(stream).begin_capture(); });
+}
+
+ruda_status ruda_capture_end(ruda_stream stream, ruda_graph* out) noexcept {
+  return guard(__func__, [&] {
+    RUDA_CHECK(out, RUDA_E_NULL, 1, "out is NULL");
+    *out = nullptr;
+    Stream& s = get_stream(stream);
+    *out = make<Graph>(s.context().cell(), s.context(), s.end_capture()).detach<ruda_graph>();
+  });
+}
+
+ruda_status ruda_graph_launch(ruda_graph graph, ruda_stream stream) noexcept {
+  return guard(__func__, [&] {
+    Graph& g = get<Graph>(graph, 0, "graph");
+    Stream& s = get_stream(stream, 1);
+    RUDA_CHECK(&g.context == &s.context(), RUDA_E_ARGUMENT, 1, "stream: belongs to another context than the graph");
+    s.check_healthy();
+    s.queue().launch(*g.captured.graph);
+  });
+}
+
 ruda_status ruda_event_create(ruda_context context, ruda_event* out) noexcept {
   return guard(__func__, [&] {
     RUDA_CHECK(out, RUDA_E_NULL, 1, "out is NULL");

@@ -2,7 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/device.hpp"
 
+#include "core/error.hpp"
+
 namespace ruda {
+
+void DeviceStream::begin_capture() { fail(RUDA_E_UNSUPPORTED, 0, "capture: this backend runs work at the call"); }
+std::unique_ptr<DeviceGraph> DeviceStream::end_capture() {
+  fail(RUDA_E_UNSUPPORTED, 0, "capture: this backend runs work at the call");
+}
+void DeviceStream::launch(DeviceGraph&) { fail(RUDA_E_UNSUPPORTED, 1, "graph: this backend runs work at the call"); }
 
 namespace cpu {
 extern const Backend backend;

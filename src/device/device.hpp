@@ -17,6 +17,12 @@ class DeviceEvent {
   virtual double since(const DeviceEvent& earlier) const = 0;
 };
 
+// Recorded work that can be submitted again and again.
+class DeviceGraph {
+ public:
+  virtual ~DeviceGraph() = default;
+};
+
 // A backend's side of an ordered queue. Calls come from any thread.
 class DeviceStream {
  public:
@@ -26,6 +32,11 @@ class DeviceStream {
   virtual void record(DeviceEvent& event) = 0;
   virtual void wait(DeviceEvent& event) = 0;
   virtual void* native() { return nullptr; }
+
+  // Between begin and end, submitted work is recorded; memory drawn on the stream belongs to the graph.
+  virtual void begin_capture();
+  virtual std::unique_ptr<DeviceGraph> end_capture();
+  virtual void launch(DeviceGraph& graph);
 };
 
 class Device {

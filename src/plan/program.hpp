@@ -6,7 +6,7 @@
 namespace ruda {
 
 // Immutable once built; shared by plan handles and the eager cache.
-class Program {
+class Program : public std::enable_shared_from_this<Program> {
  public:
   // Walks the device's kernels; the first that accepts wins. Throws RUDA_E_UNSUPPORTED with the trail of reasons.
   static std::shared_ptr<const Program> build(Problem&& problem);

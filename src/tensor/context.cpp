@@ -38,8 +38,31 @@ void Stream::fail_poisoned() const {
               poison_text_.c_str());
 }
 
+void Stream::fail_capturing(const char* what) {
+  fail(RUDA_E_CAPTURE_UNSAFE, -1, "%s: waits or allocates, which a stream under capture does not allow", what);
+}
+
+void Stream::begin_capture() {
+  check_healthy();
+  RUDA_CHECK(!capturing(), RUDA_E_STATE, 0, "stream: is under capture already");
+  kept_.clear();
+  queue_->begin_capture();
+  capturing_.store(true, std::memory_order_release);
+}
+
+Stream::Captured Stream::end_capture() {
+  RUDA_CHECK(capturing(), RUDA_E_STATE, 0, "stream: is not under capture");
+  capturing_.store(false, std::memory_order_release);
+  Captured captured;
+  captured.kept = std::move(kept_);
+  kept_.clear();
+  captured.graph = queue_->end_capture();
+  return captured;
+}
+
 void Stream::sync() {
   check_healthy();
+  check_not_capturing("ruda_stream_sync");
   try {
     queue_->sync();
   } catch (const Error& error) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 namespace ruda {
 
@@ -76,13 +77,38 @@ class Stream final : public Object {
   void poison(const Error& error) noexcept;
   void sync();
 
+  // Capture: objects that recorded work uses are kept for the graph. One thread at a time.
+  bool capturing() const { return capturing_.load(std::memory_order_acquire); }
+  // RUDA_E_CAPTURE_UNSAFE while the stream is captured; `what` names the call.
+  void check_not_capturing(const char* what) const {
+    if (capturing()) [[unlikely]] fail_capturing(what);
+  }
+  void begin_capture();
+  struct Captured {
+    std::unique_ptr<DeviceGraph> graph;
+    std::vector<std::shared_ptr<const void>> kept;
+  };
+  Captured end_capture();
+  void keep(std::shared_ptr<const void> object) { kept_.push_back(std::move(object)); }
+
  private:
   [[noreturn]] void fail_poisoned() const;
+  [[noreturn]] static void fail_capturing(const char* what);
+  std::atomic<bool> capturing_{false};
+  std::vector<std::shared_ptr<const void>> kept_;
   Context& context_;  // kept alive by the cell's parent
   std::shared_ptr<DeviceStream> queue_;
   std::atomic<ruda_status> poison_{RUDA_OK};
   mutable std::mutex mutex_;
   std::string poison_text_;
+};
+
+class Graph final : public Object {
+ public:
+  static constexpr Kind kind = Kind::graph;
+  Graph(Context& context, Stream::Captured captured) : context(context), captured(std::move(captured)) {}
+  Context& context;
+  Stream::Captured captured;
 };
 
 class Event final : public Object {

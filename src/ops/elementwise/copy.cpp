@@ -89,6 +89,7 @@ ruda_status ruda_copy_plan_create(ruda_context context, const ruda_copy_desc* de
 ruda_status ruda_tensor_write(ruda_stream stream, ruda_tensor tensor, const void* data, uint64_t bytes) noexcept {
   return guard(__func__, [&] {
     Stream& s = get_stream(stream);
+    s.check_not_capturing("ruda_tensor_write");
     Tensor& t = ops::same_context(s, tensor, 1, "tensor");
     const uint64_t need = t.layout().packed_bytes();
     RUDA_CHECK(data || !bytes, RUDA_E_NULL, 2, "data is NULL with %llu bytes", (unsigned long long)bytes);
@@ -111,6 +112,7 @@ ruda_status ruda_tensor_write(ruda_stream stream, ruda_tensor tensor, const void
 ruda_status ruda_tensor_read(ruda_stream stream, ruda_tensor tensor, void* data, uint64_t bytes) noexcept {
   return guard(__func__, [&] {
     Stream& s = get_stream(stream);
+    s.check_not_capturing("ruda_tensor_read");
     Tensor& t = ops::same_context(s, tensor, 1, "tensor");
     const uint64_t need = t.layout().packed_bytes();
     RUDA_CHECK(data || !bytes, RUDA_E_NULL, 2, "data is NULL with %llu bytes", (unsigned long long)bytes);
