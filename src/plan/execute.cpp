@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/program.hpp"
 
+#include <numeric>
+
 namespace ruda {
 namespace {
 
@@ -13,6 +15,27 @@ struct Span {
   const std::byte* end = nullptr;
   bool overlaps(const Span& other) const { return begin < other.end && other.begin < end; }
 };
+
+// Columns of one matrix: rows of two tensors may interleave without sharing a byte, as two halves of a wider one do.
+bool rows_interleave(const Tensor& a, const Tensor& b) {
+  int64_t pitch = 0, width[2];
+  const Tensor* tensors[] = {&a, &b};
+  for (int t = 0; t < 2; ++t) {
+    const Layout& layout = tensors[t]->layout();
+    const DtypeInfo& info = dtype_info(layout.dtype);
+    width[t] = info.block_bytes;
+    for (int axis = 0; axis < layout.rank; ++axis) {
+      if (layout.shape[axis] <= 1) continue;
+      if (axis + 1 == layout.rank && layout.strides[axis] == 1)
+        width[t] = layout.shape[axis] / info.block_elements * info.block_bytes;
+      else
+        pitch = std::gcd(pitch, layout.strides[axis] / info.block_elements * info.block_bytes);
+    }
+  }
+  if (pitch == 0) return false;
+  const int64_t distance = (b.data() - a.data()) % pitch, from = distance < 0 ? distance + pitch : distance;
+  return from >= width[0] && from + width[1] <= pitch;
+}
 
 [[noreturn]] void fail_layout(uint32_t index, const Operand& operand, const Layout& found) {
   const Layout& want = *operand.layout;
@@ -112,7 +135,8 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
     for (uint32_t s = 0; s < slot_count; ++s) {
       if (s == out || !tensors[s] || !spans[out].overlaps(spans[s])) continue;
       const bool same = tensors[out]->data() == tensors[s]->data() && &tensors[out]->layout() == &tensors[s]->layout();
-      RUDA_CHECK(same && (problem.operands[out].may_alias >> s & 1), RUDA_E_OVERLAP, arg_bindings,
+      RUDA_CHECK((same && (problem.operands[out].may_alias >> s & 1)) || rows_interleave(*tensors[out], *tensors[s]),
+                 RUDA_E_OVERLAP, arg_bindings,
                  "%s: memory of %s overlaps %s", problem.op->name, problem.operands[out].name,
                  problem.operands[s].name);
     }
