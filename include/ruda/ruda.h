@@ -9,6 +9,7 @@
 #include "ruda/matmul.h"
 #include "ruda/norm.h"
 #include "ruda/plan.h"
+#include "ruda/position.h"
 #include "ruda/tensor.h"
 
 #endif
