@@ -77,6 +77,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
 void run(const Launch& l) {
   const State& s = l.state<State>();
   const MatmulShape& shape = s.shape;
+  if (shape.m == 0 || shape.n == 0) return;
   const FewRowsKernels& kernels = RUDA_ISA_PICK(FewRowsKernels, few_rows_kernels);
   const float* bias = s.bias.get(l, shape.n);
   ThreadPool& pool = pool_of(l);
