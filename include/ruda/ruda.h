@@ -8,6 +8,7 @@
 #include "ruda/elementwise.h"
 #include "ruda/norm.h"
 #include "ruda/plan.h"
+#include "ruda/position.h"
 #include "ruda/tensor.h"
 
 #endif
