@@ -1,6 +1,8 @@
 # tests/infer/compare_transformers.py - greedy answers of a real model against transformers on the same weights.
 # SPDX-License-Identifier: Apache-2.0
-"""usage: compare_transformers.py TRACE_PROGRAM MODEL.gguf [--backend cpu|cuda] [--tokens N] [--prompts N]
+"""usage: compare_transformers.py TRACE_PROGRAM [MODEL.gguf] [--backend cpu|cuda] [--tokens N] [--prompts N]
+
+Without MODEL: RUDA_TEST_MODEL, or where examples/quickstart.sh puts the model.
 
 Each prompt is answered greedily here; transformers then computes, in F32 from the dequantised weights, the logits at every
 step of that very answer. A step agrees when the same token is best. Where it is not, the two best logits must be closer
@@ -29,10 +31,16 @@ PROMPTS = [
 SKIPPED = 77
 
 
+def default_model():
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = os.environ.get("RUDA_CACHE") or os.path.join(cache, "ruda")
+    return os.environ.get("RUDA_TEST_MODEL") or os.path.join(folder, "SmolLM2-135M-Instruct.Q4_1.gguf")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("trace")
-    parser.add_argument("model")
+    parser.add_argument("model", nargs="?", default=default_model())
     parser.add_argument("--backend", default="cpu")
     parser.add_argument("--tokens", type=int, default=24)
     parser.add_argument("--prompts", type=int, default=len(PROMPTS))
