@@ -1,5 +1,5 @@
-// cuda/runtime/allocator.cpp - size classes, free lists by stream, blocks that wait for events, memory of graphs.
-// SPDX-License-Identifier: Apache-2.0
+// cuda/runtime/allocator.cpp - size classes, free lists by stream, blocks that wait for events, memory of
+// graphs. SPDX-License-Identifier: Apache-2.0
 #include "runtime/allocator.hpp"
 
 #include "core/error.hpp"
@@ -68,7 +68,8 @@ void* Allocator::allocate(uint64_t bytes, CudaStream* stream) {
   } else {
     if (stream) data = pop(stream->free_, size.index);
     if (!data) data = pop(idle_, size.index);
-    if (!data) [[unlikely]] data = take_new(size, stream, bytes, done);
+    if (!data) [[unlikely]]
+      data = take_new(size, stream, bytes, done);
   }
   allocated_ += size.bytes;
   peak_ = allocated_ > peak_ ? allocated_ : peak_;
@@ -96,7 +97,8 @@ void* Allocator::take_new(const SizeClass& size, CudaStream* stream, uint64_t as
   uint64_t free_bytes = 0, total_bytes = 0;
   source_.room(free_bytes, total_bytes);
   fail_native(RUDA_E_OOM_DEVICE, "cuda", cudaErrorMemoryAllocation,
-              "out of device memory: %llu bytes asked for (%llu with rounding); this context holds %llu and caches %llu, "
+              "out of device memory: %llu bytes asked for (%llu with rounding); this context holds %llu and "
+              "caches %llu, "
               "the device has %llu of %llu free",
               (unsigned long long)asked, (unsigned long long)size.bytes, (unsigned long long)allocated_,
               (unsigned long long)cached_, (unsigned long long)free_bytes, (unsigned long long)total_bytes);

@@ -1,5 +1,5 @@
-// cuda/runtime/allocator.hpp - device memory in stream order: freed blocks wait on their stream for the next request.
-// SPDX-License-Identifier: Apache-2.0
+// cuda/runtime/allocator.hpp - device memory in stream order: freed blocks wait on their stream for the next
+// request. SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "runtime/events.hpp"
 
@@ -33,7 +33,8 @@ struct Block {
   int size_class;
 };
 
-// What a graph under construction, and later the graph, owns. A block comes back when graph and tensor are both gone.
+// What a graph under construction, and later the graph, owns. A block comes back when graph and tensor are
+// both gone.
 struct GraphMemory {
   FreeLists free;  // for later nodes of the same capture
   std::vector<Block> blocks;
@@ -51,8 +52,8 @@ class MemorySource {
   virtual void room(uint64_t& free_bytes, uint64_t& total_bytes) = 0;
 };
 
-// A block freed on a stream is free at once for later work of that stream, and for other streams when the work submitted
-// before has ended. In the steady state no CUDA call is made.
+// A block freed on a stream is free at once for later work of that stream, and for other streams when the
+// work submitted before has ended. In the steady state no CUDA call is made.
 class Allocator {
  public:
   Allocator(MemorySource& source, uint64_t limit_bytes) : source_(source), limit_(limit_bytes) {}
@@ -95,7 +96,8 @@ class Allocator {
   void collect(Calls& done) noexcept;
   void collect_idle_streams(const CudaStream* except) noexcept;
   void put_idle(void* data, int index) noexcept;
-  [[nodiscard]] std::function<void()> wait_for(Pending&& pending) noexcept;  // what to call at once, mostly nothing
+  [[nodiscard]] std::function<void()> wait_for(
+      Pending&& pending) noexcept;  // what to call at once, mostly nothing
   void drop_cached() noexcept;
 
   MemorySource& source_;

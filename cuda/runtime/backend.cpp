@@ -1,5 +1,5 @@
-// cuda/runtime/backend.cpp - finds CUDA devices through the static runtime, opens them, says why there is none.
-// SPDX-License-Identifier: Apache-2.0
+// cuda/runtime/backend.cpp - finds CUDA devices through the static runtime, opens them, says why there is
+// none. SPDX-License-Identifier: Apache-2.0
 #include "core/error.hpp"
 #include "runtime/device.hpp"
 #include "runtime/error.hpp"
@@ -23,8 +23,8 @@ int probe(std::string& why) {
   else if (driver == 0)
     why = "no driver (libcuda.so.1) was found; install NVIDIA's driver 580 or newer, nothing else is needed";
   else if (driver < runtime / 1000 * 1000)
-    why = "the driver is made for CUDA " + version_text(driver) + ", this library needs " + version_text(runtime / 1000 * 1000) +
-          " or newer; install NVIDIA's driver 580 or newer";
+    why = "the driver is made for CUDA " + version_text(driver) + ", this library needs " +
+          version_text(runtime / 1000 * 1000) + " or newer; install NVIDIA's driver 580 or newer";
   else
     why = std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error);
   return 0;
@@ -57,8 +57,8 @@ void report(std::string& text) {
   int driver = 0, runtime = 0;
   quiet(cudaDriverGetVersion(&driver));
   quiet(cudaRuntimeGetVersion(&runtime));
-  text += "CUDA: driver " + version_text(driver) + ", runtime " + version_text(runtime) + " (built in), code for " +
-          RUDA_GPU_ARCH + "\n";
+  text += "CUDA: driver " + version_text(driver) + ", runtime " + version_text(runtime) +
+          " (built in), code for " + RUDA_GPU_ARCH + "\n";
   for (int i = 0; i < count; ++i) {
     cudaDeviceProp p{};
     if (const cudaError_t error = cudaGetDeviceProperties(&p, i); error != cudaSuccess) {
@@ -66,9 +66,9 @@ void report(std::string& text) {
       text += "  device " + std::to_string(i) + ": " + cudaGetErrorString(error) + "\n";
       continue;
     }
-    text += "  device " + std::to_string(i) + ": " + p.name + ", sm_" + std::to_string(p.major * 10 + p.minor) + ", " +
-            std::to_string(p.multiProcessorCount) + " multiprocessors, " + std::to_string(p.totalGlobalMem >> 20) +
-            " MiB\n";
+    text += "  device " + std::to_string(i) + ": " + p.name + ", sm_" +
+            std::to_string(p.major * 10 + p.minor) + ", " + std::to_string(p.multiProcessorCount) +
+            " multiprocessors, " + std::to_string(p.totalGlobalMem >> 20) + " MiB\n";
   }
 }
 

@@ -35,7 +35,8 @@ PoolMemory::~PoolMemory() {
 
 void* PoolMemory::take(uint64_t bytes) {
   void* data = nullptr;
-  cudaError_t error = pool_ ? cudaMallocFromPoolAsync(&data, bytes, pool_, stream_) : cudaMalloc(&data, bytes);
+  cudaError_t error =
+      pool_ ? cudaMallocFromPoolAsync(&data, bytes, pool_, stream_) : cudaMalloc(&data, bytes);
   if (error == cudaSuccess && pool_) error = cudaStreamSynchronize(stream_);
   if (error == cudaErrorMemoryAllocation) {
     quiet(error);
@@ -97,9 +98,10 @@ CudaDevice::CudaDevice(int index, const ruda_context_desc& desc)
   capability_.shared_bytes_per_multiprocessor = attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor, index);
   const cudaError_t image = probe_image();
   quiet(image);
-  RUDA_CHECK(image != cudaErrorNoKernelImageForDevice && image != cudaErrorInvalidDeviceFunction, RUDA_E_UNSUPPORTED, 0,
-             "desc.device: %s is sm_%d, this build has code for %s; build with -Dgpu_arch=sm_%d", name_.c_str(),
-             capability_.arch, RUDA_GPU_ARCH, capability_.arch);
+  RUDA_CHECK(image != cudaErrorNoKernelImageForDevice && image != cudaErrorInvalidDeviceFunction,
+             RUDA_E_UNSUPPORTED, 0,
+             "desc.device: %s is sm_%d, this build has code for %s; build with -Dgpu_arch=sm_%d",
+             name_.c_str(), capability_.arch, RUDA_GPU_ARCH, capability_.arch);
   check_cuda(image, "device");
 }
 
@@ -115,11 +117,13 @@ CudaDevice::~CudaDevice() {
 }
 
 void CudaDevice::fail_forked() const {
-  fail(RUDA_E_DEVICE, -1, "the context was created before fork: make a new one in a process that execs, CUDA does not "
-                          "survive fork");
+  fail(RUDA_E_DEVICE, -1,
+       "the context was created before fork: make a new one in a process that execs, CUDA does not "
+       "survive fork");
 }
 
-// Does not throw, because releases pass here even while the process ends; the calls that follow report what is wrong.
+// Does not throw, because releases pass here even while the process ends; the calls that follow report what
+// is wrong.
 int CudaDevice::enter() noexcept {
   int before = -1;
   if (forked() || cudaGetDevice(&before) != cudaSuccess || before == index_) return -1;
@@ -153,8 +157,8 @@ std::unique_ptr<DeviceStream> CudaDevice::wrap_stream(void* native, uint32_t fla
   if (stream != cudaStreamLegacy && stream != cudaStreamPerThread) {
     int device = -1;
     check_cuda(cudaStreamGetDevice(stream, &device), "native stream");
-    RUDA_CHECK(device == index_, RUDA_E_ARGUMENT, 1, "native: is a stream of device %d, the context has device %d",
-               device, index_);
+    RUDA_CHECK(device == index_, RUDA_E_ARGUMENT, 1,
+               "native: is a stream of device %d, the context has device %d", device, index_);
   }
   return std::make_unique<CudaStream>(*this, stream, false);
 }
@@ -181,7 +185,8 @@ void CudaDevice::trim() {
   allocator_.trim();
 }
 
-void CudaDevice::retire(std::function<void()> done, std::span<const std::shared_ptr<DeviceStream>> streams) noexcept {
+void CudaDevice::retire(std::function<void()> done,
+                        std::span<const std::shared_ptr<DeviceStream>> streams) noexcept {
   if (forked()) return;
   std::vector<Mark> marks;
   const int before = enter();
@@ -190,7 +195,8 @@ void CudaDevice::retire(std::function<void()> done, std::span<const std::shared_
       if (Mark mark = static_cast<CudaStream&>(*stream).mark()) marks.push_back(std::move(mark));
   } catch (...) {
     // Without a mark, waiting is the one safe way left.
-    for (const auto& stream : streams) quiet(cudaStreamSynchronize(static_cast<CudaStream&>(*stream).handle()));
+    for (const auto& stream : streams)
+      quiet(cudaStreamSynchronize(static_cast<CudaStream&>(*stream).handle()));
     marks.clear();
   }
   allocator_.retire(std::move(marks), std::move(done));
@@ -233,7 +239,8 @@ void CudaDevice::read(DeviceStream& stream, void* to, const void* from, uint64_t
   const auto land = [&](Flight& flight) {
     if (!flight.chunk.data) return;
     const cudaError_t error = cudaEventSynchronize(flight.mark.get());
-    if (error == cudaSuccess) std::memcpy(static_cast<std::byte*>(to) + flight.at, flight.chunk.data, flight.part);
+    if (error == cudaSuccess)
+      std::memcpy(static_cast<std::byte*>(to) + flight.at, flight.chunk.data, flight.part);
     pinned.give(std::exchange(flight.chunk, {}), std::exchange(flight.mark, nullptr));
     check_cuda(error, "read");
   };

@@ -38,7 +38,8 @@ class CudaDevice final : public Device {
   const char* name() const override { return name_.c_str(); }
   bool asynchronous() const override { return true; }
   void check_usable() const override {
-    if (forked()) [[unlikely]] fail_forked();
+    if (forked()) [[unlikely]]
+      fail_forked();
   }
   std::unique_ptr<DeviceStream> open_stream() override;
   std::unique_ptr<DeviceStream> wrap_stream(void* native, uint32_t flags) override;
@@ -46,7 +47,8 @@ class CudaDevice final : public Device {
   void* allocate(uint64_t bytes, DeviceStream* stream) override;
   void release(void* data, uint64_t bytes, DeviceStream* stream) noexcept override;
   void trim() override;
-  void retire(std::function<void()> done, std::span<const std::shared_ptr<DeviceStream>> streams) noexcept override;
+  void retire(std::function<void()> done,
+              std::span<const std::shared_ptr<DeviceStream>> streams) noexcept override;
   void memory(ruda_context_info& info) const override { allocator_.memory(info); }
   int enter() noexcept override;
   void leave(int before) noexcept override;

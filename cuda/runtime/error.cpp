@@ -16,8 +16,9 @@ ruda_status status_of(cudaError_t error) {
     case cudaErrorStubLibrary: return RUDA_E_BACKEND_MISSING;
     case cudaErrorNoKernelImageForDevice: return RUDA_E_UNSUPPORTED;
     default:
-      return error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorCapturedEvent ? RUDA_E_CAPTURE_UNSAFE
-                                                                                           : RUDA_E_DEVICE;
+      return error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorCapturedEvent
+                 ? RUDA_E_CAPTURE_UNSAFE
+                 : RUDA_E_DEVICE;
   }
 }
 

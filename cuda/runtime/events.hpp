@@ -1,5 +1,5 @@
-// cuda/runtime/events.hpp - events without timing, kept for reuse: making one costs far more than recording it.
-// SPDX-License-Identifier: Apache-2.0
+// cuda/runtime/events.hpp - events without timing, kept for reuse: making one costs far more than recording
+// it. SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "runtime/error.hpp"
 

@@ -37,8 +37,10 @@ uint32_t index_site(const char* op, const char* operand) {
 std::string index_text(const IndexWord& word) {
   Sites& s = sites();
   std::lock_guard lock(s.mutex);
-  const auto [op, operand] = word.site < s.list.size() ? s.list[word.site] : std::pair{"a kernel", "an operand"};
-  return format("%s: %s holds %lld, expected 0..%lld", op, operand, (long long)word.index, (long long)(word.extent - 1));
+  const auto [op, operand] =
+      word.site < s.list.size() ? s.list[word.site] : std::pair{"a kernel", "an operand"};
+  return format("%s: %s holds %lld, expected 0..%lld", op, operand, (long long)word.index,
+                (long long)(word.extent - 1));
 }
 
 }  // namespace ruda::cuda

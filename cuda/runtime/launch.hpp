@@ -1,5 +1,5 @@
-// cuda/runtime/launch.hpp - what a kernel file needs of the runtime: stream, device facts, checks, the index report.
-// SPDX-License-Identifier: Apache-2.0
+// cuda/runtime/launch.hpp - what a kernel file needs of the runtime: stream, device facts, checks, the index
+// report. SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "plan/op.hpp"
 #include "runtime/device.hpp"
@@ -14,7 +14,9 @@ inline cudaStream_t stream_of(const Launch& launch) {
 
 inline CudaDevice& device_of(const Problem& problem) { return static_cast<CudaDevice&>(problem.device()); }
 
-inline const tune::Capability& capability_of(const Problem& problem) { return device_of(problem).capability(); }
+inline const tune::Capability& capability_of(const Problem& problem) {
+  return device_of(problem).capability();
+}
 
 // Where the launch's kernels report an index outside its range; pass it with a site from index_site().
 inline IndexWord* index_word_of(const Launch& launch) {

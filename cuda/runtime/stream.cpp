@@ -25,7 +25,8 @@ void CudaEvent::sync() {
 
 double CudaEvent::since(const DeviceEvent& earlier) const {
   float milliseconds = 0;
-  check_cuda(cudaEventElapsedTime(&milliseconds, static_cast<const CudaEvent&>(earlier).native_, native_), "event");
+  check_cuda(cudaEventElapsedTime(&milliseconds, static_cast<const CudaEvent&>(earlier).native_, native_),
+             "event");
   return double(milliseconds) * 1e-3;
 }
 

@@ -61,9 +61,9 @@ class CudaStream final : public DeviceStream {
   cudaStream_t native_;
   const bool owned_;
   std::atomic<bool> closed_{false}, capturing_{false};
-  Mark last_;                                      // set before closed_
-  std::shared_ptr<GraphMemory> graph_memory_;      // while capturing
-  std::shared_ptr<IndexWord> graph_word_;          // while capturing
+  Mark last_;                                  // set before closed_
+  std::shared_ptr<GraphMemory> graph_memory_;  // while capturing
+  std::shared_ptr<IndexWord> graph_word_;      // while capturing
   std::mutex words_mutex_;
   std::vector<std::shared_ptr<IndexWord>> words_;  // [0] the stream's own, then those of graphs launched here
   FreeLists free_;                                 // under the allocator's lock

@@ -6,7 +6,7 @@
 namespace ruda::cuda::tune {
 
 struct Capability {
-  int arch = 0;                   // 90 for compute capability 9.0
+  int arch = 0;  // 90 for compute capability 9.0
   int multiprocessors = 0;
   int threads_per_multiprocessor = 0;
   int64_t l2_bytes = 0;
