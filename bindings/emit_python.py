@@ -1,13 +1,22 @@
 # bindings/emit_python.py - the Python side of operators and constants.
 # SPDX-License-Identifier: Apache-2.0
 """Called by generate.py."""
+
 import keyword
 
-from emit_c import camel, usable
+from emit_c import camel, eager_name
 
 HEAD = '"""{}"""\n# Made by bindings/generate.py.\n'
-SCALAR_HINT = {"u32": "int", "i32": "int", "u64": "int", "i64": "int", "bool": "bool", "f32": "float", "f64": "float",
-               "text": "str"}
+SCALAR_HINT = {
+    "u32": "int",
+    "i32": "int",
+    "u64": "int",
+    "i64": "int",
+    "bool": "bool",
+    "f32": "float",
+    "f64": "float",
+    "text": "str",
+}
 
 
 def safe(name):
@@ -26,20 +35,15 @@ def constants(api, groups):
         body = [f"class {name}(enum.IntEnum):"]
         if doc:
             body.append(f"    {quote(doc, '    ')}")
+        # Two enums of one prefix share a class; where their numbers meet it is no enum, which would merge
+        # their names.
+        if len({n for _, n in members}) < len(members):
+            body[0] = f"class {name}:"
         flat = [f"    {safe(m)} = {n}" for m, n in members]
         lines += ["", *body, *flat, ""]
-        stub += ["", f"class {name}(enum.IntEnum):", *flat, ""]
+        stub += ["", body[0], *flat, ""]
     lines += [f"__all__ = {[name for name, _, _ in groups]!r}", ""]
     return "\n".join(lines), "\n".join(stub) + "\n"
-
-
-def eager_parameters(api, op):
-    """Parameters of the Python function: the required ones in order, then those with a default."""
-    inputs = [(p, kind) for p, kind in api.eager_kinds(op.eager)[1:] if not kind.startswith("out:")]
-    required, optional = [], []
-    for p, kind in inputs:
-        (optional if api.has_default(op, p.name) else required).append((p, kind))
-    return required, optional
 
 
 def default_of(kind):
@@ -53,40 +57,54 @@ def hint(kind):
 
 
 def operators(api):
-    lines = [HEAD.format("Operators: each call makes its outputs."), "from . import _raw",
-             "from ._core import given, op_stream, wrap\n"]
+    lines = [
+        HEAD.format("Operators: each call makes its outputs."),
+        "from . import _raw",
+        "from ._core import given, op_stream, wrap\n",
+    ]
     stub = ["from typing import Optional, Tuple", "from ._core import Cancel, Handle, Stream, Tensor\n"]
     names = []
-    for op in api.ops:
-        if not api.eager_is_flat(op):
-            continue
-        required, optional = eager_parameters(api, op)
-        outs = [p.name for p, kind in api.eager_kinds(op.eager) if kind.startswith("out:")]
-        out_kinds = [kind[4:] for _, kind in api.eager_kinds(op.eager) if kind.startswith("out:")]
-        arguments = [safe(p.name) for p, _ in required]
-        typed = [f"{safe(p.name)}: {hint(kind)}" for p, kind in required]
-        arguments += [f"{safe(p.name)}={default_of(kind)}" for p, kind in optional]
-        typed += [f"{safe(p.name)}: " + (f"Optional[{hint(kind)}] = None" if default_of(kind) == "None" else
-                                         f"{hint(kind)} = ...") for p, kind in optional]
-        handles = [safe(p.name) for p, kind in required + optional if kind.startswith("in:")]
-        passed = ["s"]
-        for p, kind in api.eager_kinds(op.eager)[1:]:
+    for op in api.callable_ops():
+        outs = [kind for _, kind in api.eager_outputs(op)]
+        # Required ones in order, then those with a default; the stream and the fields of a struct by name
+        # only.
+        required, optional, named, handles, passed = [], [], [], [], ["s"]
+        for p, kind, from_struct in api.eager_inputs(op):
+            name = safe(p.name)
+            default = default_of(kind)
             if kind.startswith("in:"):
-                passed.append(f'given({safe(p.name)}, "{kind[3:]}", "{p.name}")')
-            elif not kind.startswith("out:"):
-                passed.append(safe(p.name))
+                handles.append(name)
+                passed.append(f'given({name}, "{kind[3:]}", "{p.name}")')
+            else:
+                passed.append(name)
+            if from_struct or api.has_default(op, p.name):
+                typed = f"Optional[{hint(kind)}] = None" if default == "None" else f"{hint(kind)} = ..."
+                (named if from_struct else optional).append((f"{name}={default}", f"{name}: {typed}"))
+            else:
+                required.append((name, f"{name}: {hint(kind)}"))
+        positional = required + optional
+        keywords = named + [("stream=None", "stream: Optional[Stream] = None")]
         doc = (op.desc.doc + "\n\n" if op.desc and op.desc.doc else "") + op.eager.doc
-        call = f"_raw.{op.eager.name}({', '.join(passed)})"
-        lines += ["", f"def {safe(op.name)}({', '.join(arguments + ['*', 'stream=None'])}):", f"    {quote(doc, '    ')}",
-                  f"    s, context = op_stream({', '.join(['stream', *handles])})"]
+        call = f"_raw.{eager_name(api, op)}({', '.join(passed)})"
+        lines += [
+            "",
+            f"def {safe(op.name)}({', '.join(a for a, _ in [*positional, ('*', '*'), *keywords])}):",
+            f"    {quote(doc, '    ')}",
+            f"    s, context = op_stream({', '.join(['stream', *handles])})",
+        ]
         if len(outs) == 1:
-            lines.append(f'    return wrap("{out_kinds[0]}", {call}, context)')
+            lines.append(f'    return wrap("{outs[0]}", {call}, context)')
         else:
-            lines += [f"    made = {call}",
-                      "    return (" + ", ".join(f'wrap("{k}", made[{i}], context)' for i, k in enumerate(out_kinds)) + ")"]
+            lines += [
+                f"    made = {call}",
+                "    return ("
+                + ", ".join(f'wrap("{k}", made[{i}], context)' for i, k in enumerate(outs))
+                + ")",
+            ]
         lines.append("")
         result = "Tensor" if len(outs) == 1 else "Tuple[" + ", ".join("Optional[Tensor]" for _ in outs) + "]"
-        stub.append(f"def {safe(op.name)}({', '.join(typed + ['*', 'stream: Optional[Stream] = None'])}) -> {result}: ...")
+        typed = [t for _, t in positional] + ["*"] + [t for _, t in keywords]
+        stub.append(f"def {safe(op.name)}({', '.join(typed)}) -> {result}: ...")
         names.append(safe(op.name))
     lines.append(f"\n__all__ = {names!r}\n")
     return "\n".join(lines), "\n".join(stub) + "\n"
@@ -95,30 +113,52 @@ def operators(api):
 FIELD_HINT = {"TENSOR": "Operand", "HANDLE": "Handle", "TEXT": "str"}
 
 
+def field_hint(kind):
+    if kind.endswith("_ARRAY"):
+        return "Sequence[float]" if kind[0] == "F" else "Sequence[int]"
+    return FIELD_HINT.get(kind) or {"F": "float", "B": "bool"}.get(kind[0], "int")
+
+
+def is_optional(api, op, field, kind, part):
+    """Operands and real numbers of the descriptor itself are required unless their comment names a
+    default."""
+    return part > 0 or api.has_default(op, field.name) or kind not in ("TENSOR", "F32", "F64")
+
+
 def plans(api):
-    lines = [HEAD.format("Plans: one function an operator; operands are tensors or TensorDesc."),
-             "from ._plan import Plan, make\n"]
-    stub = ["from typing import Any, Optional, Sequence, Union", "from ._core import Context, Handle, Tensor",
-            "from ._plan import Plan, TensorDesc\n", "Operand = Union[Tensor, TensorDesc]\n"]
+    lines = [
+        HEAD.format("Plans: one function an operator; operands are tensors or TensorDesc."),
+        "from ._plan import Plan, make\n",
+    ]
+    stub = [
+        "from typing import Any, Optional, Sequence, Union",
+        "from ._core import Context, Handle, Tensor",
+        "from ._plan import Plan, TensorDesc\n",
+        "Operand = Union[Tensor, TensorDesc]\n",
+    ]
     names = []
-    for op in usable(api):
-        fields = [(f, kind) for f, kind in api.fillable(op.desc) if kind]
+    for op in api.plannable():
         arguments, typed, passed = [], [], []
-        for f, kind in fields:
-            if kind in FIELD_HINT:
-                what = FIELD_HINT[kind]
-            elif kind.endswith("_ARRAY"):
-                what = "Sequence[float]" if kind[0] == "F" else "Sequence[int]"
-            else:
-                what = {"F": "float", "B": "bool"}.get(kind[0], "int")
-            optional = api.has_default(op, f.name) or kind not in ("TENSOR", "F32", "F64")
-            arguments.append(f"{safe(f.name)}=None" if optional else safe(f.name))
-            typed.append(f"{safe(f.name)}: Optional[{what}] = None" if optional else f"{safe(f.name)}: {what}")
-            passed.append(f'"{f.name}": {safe(f.name)}')
+        for f, kind, part in api.fillable(op):
+            if not kind:
+                continue
+            name, optional = safe(f.name), is_optional(api, op, f, kind, part)
+            arguments.append(f"{name}=None" if optional else name)
+            typed.append(
+                f"{name}: Optional[{field_hint(kind)}] = None" if optional else f"{name}: {field_hint(kind)}"
+            )
+            passed.append(f'"{f.name}": {name}')
         doc = op.desc.doc + "\n\n" + op.plan_create.doc
-        lines += ["", f"def {safe(op.name)}(context, *, {', '.join(arguments)}, **options):", f"    {quote(doc, '    ')}",
-                  f'    return make(context, "{op.name}", {{{", ".join(passed)}}}, options)', ""]
-        stub.append(f"def {safe(op.name)}(context: Context, *, {', '.join(typed)}, **options: Any) -> Plan: ...")
+        lines += [
+            "",
+            f"def {safe(op.name)}(context, *, {', '.join(arguments)}, **options):",
+            f"    {quote(doc, '    ')}",
+            f'    return make(context, "{op.name}", {{{", ".join(passed)}}}, options)',
+            "",
+        ]
+        stub.append(
+            f"def {safe(op.name)}(context: Context, *, {', '.join(typed)}, **options: Any) -> Plan: ..."
+        )
         names.append(safe(op.name))
     lines.append(f"\n__all__ = {names!r}\n")
     return "\n".join(lines), "\n".join(stub) + "\n"

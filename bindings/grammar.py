@@ -8,8 +8,9 @@
   RUDA_API ruda_status RUDA_CALL ruda_f(parameters) RUDA_NX;
 
 An operator is a function ruda_<op>_plan_create(ruda_context, const ruda_<op>_desc *, ruda_plan *), a struct
-ruda_<op>_desc, slots RUDA_<OP>_<SLOT>, and where it has one the eager form ruda_<op>(ruda_stream, ..., ruda_tensor *out).
-tests/lint/grammar.py checks the rules; the generator leaves out what it cannot read."""
+ruda_<op>_desc, slots RUDA_<OP>_<SLOT>, and where it has one the eager form ruda_<op>(ruda_stream, ...,
+ruda_tensor *out). tests/lint/grammar.py checks the rules; the generator leaves out what it cannot read."""
+
 import pathlib
 import re
 import textwrap
@@ -98,7 +99,9 @@ class Api:
             if arguments not in ("", "void"):
                 for part in arguments.split(","):
                     p = re.fullmatch(r"(.*?[\s*])(\w+)", part.strip())
-                    parameters.append(Field(self.canonical(p.group(1)), p.group(2)) if p else Field("?", part.strip()))
+                    parameters.append(
+                        Field(self.canonical(p.group(1)), p.group(2)) if p else Field("?", part.strip())
+                    )
             self.functions[name] = Function(result, name, parameters, doc_before(m.start()), path.name)
 
     @staticmethod
@@ -127,8 +130,13 @@ class Api:
             for declarator in head.group(2).split(","):
                 d = re.fullmatch(r"\s*([*\s]*(?:const\s*)?\*?\s*)(\w+)(\[\w+\])?\s*", declarator)
                 if d:
-                    fields.append(Field(self.canonical(head.group(1) + " " + d.group(1)) + (d.group(3) or ""),
-                                        d.group(2), comment))
+                    fields.append(
+                        Field(
+                            self.canonical(head.group(1) + " " + d.group(1)) + (d.group(3) or ""),
+                            d.group(2),
+                            comment,
+                        )
+                    )
                 else:
                     fields.append(Field("?", declarator.strip(), comment))
         return fields
@@ -138,20 +146,38 @@ class Api:
         for name, function in self.functions.items():
             m = re.fullmatch(r"ruda_(\w+)_plan_create", name)
             if m:
-                ops.append(Op(m.group(1), self.structs.get(f"ruda_{m.group(1)}_desc"), function,
-                              self.functions.get(f"ruda_{m.group(1)}")))
+                ops.append(
+                    Op(
+                        m.group(1),
+                        self.structs.get(f"ruda_{m.group(1)}_desc"),
+                        function,
+                        self.functions.get(f"ruda_{m.group(1)}"),
+                    )
+                )
         return sorted(ops, key=lambda op: op.name)
 
+    def plannable(self):
+        """Operators whose descriptor can be filled by name."""
+        return [
+            op
+            for op in self.ops
+            if op.desc and op.desc.flat and any(f.name == "options" for f in op.desc.fields)
+        ]
+
+    def callable_ops(self):
+        """Operators whose eager form can be called with plain arguments."""
+        return [op for op in self.ops if self.eager_is_flat(op)]
+
     def slots(self, op):
-        """The enum whose members are RUDA_<OP>_<SLOT>, numbered from 0, as (slot, number)."""
+        """The enum that its comment calls "Slots of <op>.", as (slot, number)."""
         prefix = f"RUDA_{op.upper()}_"
-        for members, _, _ in self.enums:
-            if all(name.startswith(prefix) for name, _ in members) and [n for _, n in members] == list(range(len(members))):
-                return [(name[len(prefix):].lower(), number) for name, number in members]
+        for members, doc, _ in self.enums:
+            if doc.startswith(f"Slots of {op}"):
+                return [(name[len(prefix) :].lower(), number) for name, number in members]
         return []
 
     def handle_type(self, type_):
-        """"tensor" for "ruda_tensor", else None."""
+        """ "tensor" for "ruda_tensor", else None."""
         return type_[5:] if type_.startswith("ruda_") and type_[5:] in self.handles else None
 
     def desc_kind(self, desc, field):
@@ -172,23 +198,61 @@ class Api:
 
     @staticmethod
     def count_field(desc, field):
-        """The field that holds the length of an array: <name>_count, or <singular>_count."""
-        wanted = {field.name + "_count", re.sub(r"s$", "", field.name) + "_count", re.sub(r"e?s$", "", field.name) + "_count"}
+        """The field that holds the length of an array: <name>_count, <singular>_count, or that of its last
+        word."""
+        last = field.name.rsplit("_", 1)[-1]
+        wanted = {
+            re.sub(end, "", word) + "_count" for word in (field.name, last) for end in (r"$", r"s$", r"es$")
+        }
         for other in desc.fields:
             if other.name in wanted and other.type in ("uint32_t", "uint64_t"):
                 return other
         return None
 
-    def fillable(self, desc):
-        """[(field, kind)] of what a caller names, in order."""
-        counts = {self.count_field(desc, f).name for f in desc.fields
-                  if (self.desc_kind(desc, f) or "").endswith("_ARRAY")}
+    def nested(self, type_):
+        """The struct behind "const ruda_x *", one of plain values that begins with struct_size; else None."""
+        m = re.fullmatch(r"const (ruda_\w+) \*", type_)
+        struct = self.structs.get(m.group(1)) if m else None
+        known = struct and struct.flat and struct.fields and struct.fields[0].name == "struct_size"
+        return struct if known and struct.name not in ("ruda_tensor_desc", "ruda_plan_options") else None
+
+    def own_fields(self, struct):
+        """[(field, kind)] of what a caller names in one struct, in order; kind None = not to be filled."""
+        counts = {
+            self.count_field(struct, f).name
+            for f in struct.fields
+            if (self.desc_kind(struct, f) or "").endswith("_ARRAY")
+        }
         skip = counts | {"struct_size", "next", "options"}
-        return [(f, self.desc_kind(desc, f)) for f in desc.fields
-                if f.name not in skip and not f.name.startswith("reserved")]
+        return [
+            (f, self.desc_kind(struct, f))
+            for f in struct.fields
+            if f.name not in skip and not f.name.startswith("reserved") and not self.nested(f.type)
+        ]
+
+    def parts(self, op):
+        """[(struct, field of the descriptor that points to it)]: the descriptor, the options, what else it
+        points to."""
+        result = [
+            (op.desc, None),
+            (self.structs["ruda_plan_options"], next(f for f in op.desc.fields if f.name == "options")),
+        ]
+        return result + [(self.nested(f.type), f) for f in op.desc.fields if self.nested(f.type)]
+
+    def fillable(self, op):
+        """[(field, kind, part)] of what a caller names, the fields of nested structs last; names are
+        unique."""
+        result, seen = [], set()
+        for part, (struct, _) in enumerate(self.parts(op)):
+            for field, kind in self.own_fields(struct) if part != 1 else []:
+                if field.name not in seen:
+                    result.append((field, kind, part))
+                seen.add(field.name)
+        return result
 
     def eager_kinds(self, function):
-        """[(field, kind)] of an eager form; kind None = not flat. Kinds: in:<handle>, out:<handle>, a scalar, text."""
+        """[(field, kind)] of an eager form; kind None = not flat. Kinds: in:<handle>, out:<handle>, a
+        scalar, text, struct:<name> for a struct of plain values."""
         result = []
         for p in function.parameters:
             base = p.type[:-2] if p.type.endswith(" *") else p.type
@@ -201,6 +265,8 @@ class Api:
                 kind = SCALARS[p.type]
             elif p.type == "const char *":
                 kind = "text"
+            elif self.nested(p.type):
+                kind = "struct:" + self.nested(p.type).name
             else:
                 kind = None
             result.append((p, kind))
@@ -211,6 +277,25 @@ class Api:
             return False
         kinds = self.eager_kinds(op.eager)
         return bool(kinds) and kinds[0][1] == "in:stream" and all(kind for _, kind in kinds)
+
+    def eager_inputs(self, op):
+        """[(field, kind, from_struct)] of an eager form without stream and outputs, structs replaced by
+        their scalars."""
+        result = []
+        for p, kind in self.eager_kinds(op.eager)[1:]:
+            if kind.startswith("struct:"):
+                for field in self.struct_scalars(kind[7:]):
+                    result.append((field, SCALARS[field.type], True))
+            elif not kind.startswith("out:"):
+                result.append((p, kind, False))
+        return result
+
+    def eager_outputs(self, op):
+        return [(p, kind[4:]) for p, kind in self.eager_kinds(op.eager) if kind.startswith("out:")]
+
+    def struct_scalars(self, name):
+        """Fields of an options struct that an eager form takes; arrays are for plans."""
+        return [f for f, kind in self.own_fields(self.structs[name]) if f.type in SCALARS]
 
     def has_default(self, op, name):
         """Whether the descriptor's comment gives the field `name` a default: NULL = ... or 0 = ..."""

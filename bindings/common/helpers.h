@@ -1,8 +1,8 @@
-/* bindings/common/helpers.h - flat functions over the C API, so that no language sees the layout of a struct. */
+/* bindings/common/helpers.h - flat functions over the C API: no language sees the layout of a struct. */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Included once by each generated wrapper. Rules: parameters are handles, numbers, text with an ending NUL, byte ranges
- * and arrays of int64; outputs are handles, numbers, and text by the rule of ruda_backend_report.
+ * Included once by each generated wrapper. Rules: parameters are handles, numbers, text with an ending NUL,
+ * byte ranges and arrays of int64; outputs are handles, numbers, and text by the rule of ruda_backend_report.
  */
 #ifndef RUDA_BINDINGS_HELPERS_H
 #define RUDA_BINDINGS_HELPERS_H
@@ -26,13 +26,14 @@
 
 /* ---- errors ---- */
 
-/* A fault that a helper itself found. It hides the library's record until it is read, which the wrapper does at once. */
+/* A fault that a helper itself found. It hides the library's record until it is read, which the wrapper does
+ * at once. */
 static _Thread_local struct {
   ruda_status status;
   char message[256];
 } rudax_fault;
 
-RUDAX_PRINTF static ruda_status rudax_fail(ruda_status status, const char *format, ...) {
+RUDAX_PRINTF static ruda_status rudax_fail(ruda_status status, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(rudax_fault.message, sizeof rudax_fault.message, format, arguments);
@@ -57,7 +58,7 @@ static ruda_error_info rudax_error(ruda_status status) {
   return info;
 }
 
-static ruda_status rudax_text(const char *from, char *text, uint64_t capacity, uint64_t *out_needed) {
+static ruda_status rudax_text(const char* from, char* text, uint64_t capacity, uint64_t* out_needed) {
   const uint64_t bytes = strlen(from ? from : "") + 1;
   *out_needed = bytes;
   if (capacity) {
@@ -72,7 +73,7 @@ static ruda_status rudax_text(const char *from, char *text, uint64_t capacity, u
 
 RUDAX_UNUSED static ruda_status rudax_context_create(uint32_t backend, int32_t device, uint32_t host_threads,
                                                      uint32_t log_level, uint32_t plan_cache_capacity,
-                                                     uint64_t memory_limit_bytes, ruda_context *out) {
+                                                     uint64_t memory_limit_bytes, ruda_context* out) {
   ruda_context_desc desc = RUDA_CONTEXT_DESC_INIT;
   desc.backend = backend;
   desc.device = device;
@@ -84,7 +85,7 @@ RUDAX_UNUSED static ruda_status rudax_context_create(uint32_t backend, int32_t d
 }
 
 /* 0 backend, 1 device, 2 host threads, 3 allocated, 4 cached, 5 peak bytes */
-RUDAX_UNUSED static ruda_status rudax_context_get(ruda_context context, uint32_t what, uint64_t *out) {
+RUDAX_UNUSED static ruda_status rudax_context_get(ruda_context context, uint32_t what, uint64_t* out) {
   ruda_context_info info;
   memset(&info, 0, sizeof info);
   info.struct_size = (uint32_t)sizeof info;
@@ -93,13 +94,14 @@ RUDAX_UNUSED static ruda_status rudax_context_get(ruda_context context, uint32_t
   if (status) return status;
   const uint64_t values[] = {info.backend,         (uint64_t)info.device, info.host_threads,
                              info.allocated_bytes, info.cached_bytes,     info.peak_bytes};
-  if (what >= sizeof values / sizeof *values) return rudax_fail(RUDA_E_ARGUMENT, "a context has no property %u", what);
+  if (what >= sizeof values / sizeof *values)
+    return rudax_fail(RUDA_E_ARGUMENT, "a context has no property %u", what);
   *out = values[what];
   return RUDA_OK;
 }
 
-RUDAX_UNUSED static ruda_status rudax_context_device_name(ruda_context context, char *text, uint64_t capacity,
-                                                          uint64_t *out_needed) {
+RUDAX_UNUSED static ruda_status rudax_context_device_name(ruda_context context, char* text, uint64_t capacity,
+                                                          uint64_t* out_needed) {
   ruda_context_info info;
   memset(&info, 0, sizeof info);
   info.struct_size = (uint32_t)sizeof info;
@@ -113,7 +115,7 @@ RUDAX_UNUSED static ruda_status rudax_log_level(ruda_context context, uint32_t l
 }
 
 /* 1 in *out when all submitted work is done */
-RUDAX_UNUSED static ruda_status rudax_stream_done(ruda_stream stream, uint32_t *out) {
+RUDAX_UNUSED static ruda_status rudax_stream_done(ruda_stream stream, uint32_t* out) {
   const ruda_status status = ruda_stream_query(stream);
   *out = status == RUDA_OK;
   return status == RUDA_PENDING ? RUDA_OK : status;
@@ -121,8 +123,8 @@ RUDAX_UNUSED static ruda_status rudax_stream_done(ruda_stream stream, uint32_t *
 
 /* ---- tensors ---- */
 
-RUDAX_UNUSED static ruda_status rudax_tensor_create(ruda_context context, uint32_t dtype, const int64_t *shape,
-                                                    uint32_t rank, ruda_tensor *out) {
+RUDAX_UNUSED static ruda_status rudax_tensor_create(ruda_context context, uint32_t dtype,
+                                                    const int64_t* shape, uint32_t rank, ruda_tensor* out) {
   ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
   desc.dtype = dtype;
   desc.rank = rank;
@@ -130,28 +132,28 @@ RUDAX_UNUSED static ruda_status rudax_tensor_create(ruda_context context, uint32
   return ruda_tensor_create(context, &desc, out);
 }
 
-/* Memory that a language lends to tensors. The last user may be gone on any thread, where no virtual machine may be
- * entered: the number of the loan is put on a list that the language empties when it comes by. */
+/* Memory that a language lends to tensors. The last user may be gone on any thread, where no virtual machine
+ * may be entered: the number of the loan is put on a list that the language empties when it comes by. */
 typedef struct rudax_loan {
   int64_t number;
-  struct rudax_loan *next;
+  struct rudax_loan* next;
 } rudax_loan;
-static _Atomic(rudax_loan *) rudax_returned;
+static _Atomic(rudax_loan*) rudax_returned;
 
-static void RUDA_CALL rudax_give_back(void *user, void *data) {
+static void RUDA_CALL rudax_give_back(void* user, void* data) {
   (void)data;
-  rudax_loan *loan = (rudax_loan *)user;
+  rudax_loan* loan = (rudax_loan*)user;
   loan->next = atomic_load(&rudax_returned);
   while (!atomic_compare_exchange_weak(&rudax_returned, &loan->next, loan)) {
   }
 }
 
-RUDAX_UNUSED static ruda_status rudax_tensor_wrap(ruda_context context, uint32_t dtype, const int64_t *shape,
-                                                  uint32_t rank, uint32_t flags, void *data, uint64_t bytes,
-                                                  int64_t loan_number, ruda_tensor *out) {
+RUDAX_UNUSED static ruda_status rudax_tensor_wrap(ruda_context context, uint32_t dtype, const int64_t* shape,
+                                                  uint32_t rank, uint32_t flags, void* data, uint64_t bytes,
+                                                  int64_t loan_number, ruda_tensor* out) {
   ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
   *out = NULL;
-  rudax_loan *loan = (rudax_loan *)malloc(sizeof *loan);
+  rudax_loan* loan = (rudax_loan*)malloc(sizeof *loan);
   if (!loan) return rudax_fail(RUDA_E_OOM_HOST, "no memory for a loan");
   loan->number = loan_number;
   loan->next = NULL;
@@ -169,7 +171,7 @@ RUDAX_UNUSED static int64_t rudax_take_returned(void) {
   static atomic_flag busy = ATOMIC_FLAG_INIT; /* one taker at a time: the list may only be popped by one */
   int64_t number = -1;
   if (!atomic_load(&rudax_returned) || atomic_flag_test_and_set(&busy)) return -1;
-  rudax_loan *loan = atomic_load(&rudax_returned);
+  rudax_loan* loan = atomic_load(&rudax_returned);
   while (loan && !atomic_compare_exchange_weak(&rudax_returned, &loan, loan->next)) {
   }
   if (loan) {
@@ -180,8 +182,9 @@ RUDAX_UNUSED static int64_t rudax_take_returned(void) {
   return number;
 }
 
-/* dtype, flags, bytes of a contiguous copy, contiguous or not, rank, then shape and strides: 5 + 2 * RUDA_MAX_RANK. */
-RUDAX_UNUSED static ruda_status rudax_tensor_layout(ruda_tensor tensor, int64_t *layout) {
+/* dtype, flags, bytes of a contiguous copy, contiguous or not, rank, then shape and strides: 5 + 2 *
+ * RUDA_MAX_RANK. */
+RUDAX_UNUSED static ruda_status rudax_tensor_layout(ruda_tensor tensor, int64_t* layout) {
   ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
   uint64_t bytes = 0;
   ruda_bool contiguous = 0;
@@ -201,31 +204,32 @@ RUDAX_UNUSED static ruda_status rudax_tensor_layout(ruda_tensor tensor, int64_t 
   return RUDA_OK;
 }
 
-RUDAX_UNUSED static ruda_status rudax_tensor_permute(ruda_tensor tensor, const int64_t *shape, uint32_t rank,
-                                                     ruda_tensor *out) {
+RUDAX_UNUSED static ruda_status rudax_tensor_permute(ruda_tensor tensor, const int64_t* shape, uint32_t rank,
+                                                     ruda_tensor* out) {
   uint32_t axes[RUDA_MAX_RANK];
   *out = NULL;
-  if (rank > RUDA_MAX_RANK) return rudax_fail(RUDA_E_SHAPE, "%u axes are given, at most %d exist", rank, RUDA_MAX_RANK);
+  if (rank > RUDA_MAX_RANK)
+    return rudax_fail(RUDA_E_SHAPE, "%u axes are given, at most %d exist", rank, RUDA_MAX_RANK);
   for (uint32_t i = 0; i < rank; ++i)
     axes[i] = shape[i] < 0 || shape[i] >= RUDA_MAX_RANK ? UINT32_MAX : (uint32_t)shape[i];
   return ruda_tensor_permute(tensor, axes, rank, out);
 }
 
 /* `shape` holds rank begins, rank ends, rank steps. */
-RUDAX_UNUSED static ruda_status rudax_tensor_slice(ruda_tensor tensor, const int64_t *shape, uint32_t rank,
-                                                   ruda_tensor *out) {
+RUDAX_UNUSED static ruda_status rudax_tensor_slice(ruda_tensor tensor, const int64_t* shape, uint32_t rank,
+                                                   ruda_tensor* out) {
   *out = NULL;
   if (rank % 3) return rudax_fail(RUDA_E_ARGUMENT, "%u bounds are given, expected three an axis", rank);
   return ruda_tensor_slice(tensor, shape, shape + rank / 3, shape + rank / 3 * 2, rank / 3, out);
 }
 
-RUDAX_UNUSED static ruda_status rudax_tensor_reshape(ruda_stream stream, ruda_tensor tensor, const int64_t *shape,
-                                                     uint32_t rank, ruda_tensor *out) {
+RUDAX_UNUSED static ruda_status rudax_tensor_reshape(ruda_stream stream, ruda_tensor tensor,
+                                                     const int64_t* shape, uint32_t rank, ruda_tensor* out) {
   return ruda_tensor_reshape(stream, tensor, shape, rank, NULL, out);
 }
 
-RUDAX_UNUSED static ruda_status rudax_dtype_get(uint32_t dtype, uint32_t *out_bits, uint32_t *out_block_elements,
-                                                uint32_t *out_block_bytes) {
+RUDAX_UNUSED static ruda_status rudax_dtype_get(uint32_t dtype, uint32_t* out_bits,
+                                                uint32_t* out_block_elements, uint32_t* out_block_bytes) {
   ruda_dtype_info info;
   memset(&info, 0, sizeof info);
   info.struct_size = (uint32_t)sizeof info;
@@ -239,39 +243,40 @@ RUDAX_UNUSED static ruda_status rudax_dtype_get(uint32_t dtype, uint32_t *out_bi
 /* ---- plans ---- */
 
 /* 0 slots, 1 workspace bytes, 2 workspace alignment, 3 capturable, 4 deterministic */
-RUDAX_UNUSED static ruda_status rudax_plan_get(ruda_plan plan, uint32_t what, uint64_t *out) {
+RUDAX_UNUSED static ruda_status rudax_plan_get(ruda_plan plan, uint32_t what, uint64_t* out) {
   ruda_plan_info info = RUDA_PLAN_INFO_INIT;
   *out = 0;
   const ruda_status status = ruda_plan_query(plan, &info);
   if (status) return status;
   const uint64_t values[] = {info.slot_count, info.workspace_bytes, info.workspace_align, info.capturable,
                              info.deterministic};
-  if (what >= sizeof values / sizeof *values) return rudax_fail(RUDA_E_ARGUMENT, "a plan has no property %u", what);
+  if (what >= sizeof values / sizeof *values)
+    return rudax_fail(RUDA_E_ARGUMENT, "a plan has no property %u", what);
   *out = values[what];
   return RUDA_OK;
 }
 
 /* 0 operator, 1 kernel */
-RUDAX_UNUSED static ruda_status rudax_plan_text(ruda_plan plan, uint32_t what, char *text, uint64_t capacity,
-                                                uint64_t *out_needed) {
+RUDAX_UNUSED static ruda_status rudax_plan_text(ruda_plan plan, uint32_t what, char* text, uint64_t capacity,
+                                                uint64_t* out_needed) {
   ruda_plan_info info = RUDA_PLAN_INFO_INIT;
   *out_needed = 0;
   const ruda_status status = ruda_plan_query(plan, &info);
   return status ? status : rudax_text(what ? info.kernel : info.op, text, capacity, out_needed);
 }
 
-RUDAX_UNUSED static ruda_status rudax_plan_slot(ruda_plan plan, uint32_t slot, char *text, uint64_t capacity,
-                                                uint64_t *out_needed, uint32_t *out_is_output) {
-  const char *name = NULL;
+RUDAX_UNUSED static ruda_status rudax_plan_slot(ruda_plan plan, uint32_t slot, char* text, uint64_t capacity,
+                                                uint64_t* out_needed, uint32_t* out_is_output) {
+  const char* name = NULL;
   *out_needed = 0;
   const ruda_status status = ruda_plan_get_slot(plan, slot, &name, out_is_output);
   return status ? status : rudax_text(name, text, capacity, out_needed);
 }
 
 /* `values` holds three numbers a binding: slot, RUDA_BIND_*, and the handle, integer or bits of a double. */
-RUDAX_UNUSED static ruda_status rudax_plan_execute(ruda_plan plan, ruda_stream stream, ruda_workspace workspace,
-                                                   const int64_t *values, uint32_t count, ruda_cancel cancel,
-                                                   uint64_t timeout_ns) {
+RUDAX_UNUSED static ruda_status rudax_plan_execute(ruda_plan plan, ruda_stream stream,
+                                                   ruda_workspace workspace, const int64_t* values,
+                                                   uint32_t count, ruda_cancel cancel, uint64_t timeout_ns) {
   enum { most = 64 };
   ruda_binding bindings[most];
   ruda_exec_opts opts;
@@ -280,19 +285,20 @@ RUDAX_UNUSED static ruda_status rudax_plan_execute(ruda_plan plan, ruda_stream s
   opts.cancel = cancel;
   opts.timeout_ns = timeout_ns;
   if (count % 3 || count / 3 > most)
-    return rudax_fail(RUDA_E_ARGUMENT, "%u numbers bind operands, expected three each and at most %d operands", count,
-                      most);
+    return rudax_fail(RUDA_E_ARGUMENT,
+                      "%u numbers bind operands, expected three each and at most %d operands", count, most);
   for (uint32_t i = 0; i < count / 3; ++i) {
     bindings[i].slot = (uint32_t)values[3 * i];
     bindings[i].kind = (uint32_t)values[3 * i + 1];
     bindings[i].v.i64 = values[3 * i + 2];
     if (bindings[i].kind == RUDA_BIND_TENSOR || bindings[i].kind == RUDA_BIND_HANDLE)
-      bindings[i].v.handle = (void *)(intptr_t)values[3 * i + 2];
+      bindings[i].v.handle = (void*)(intptr_t)values[3 * i + 2];
   }
   return ruda_plan_execute(plan, stream, workspace, bindings, count / 3, &opts);
 }
 
-RUDAX_UNUSED static ruda_status rudax_op_name(uint32_t index, char *text, uint64_t capacity, uint64_t *out_needed) {
+RUDAX_UNUSED static ruda_status rudax_op_name(uint32_t index, char* text, uint64_t capacity,
+                                              uint64_t* out_needed) {
   return rudax_text(ruda_op_name(index), text, capacity, out_needed);
 }
 

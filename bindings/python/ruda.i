@@ -1,4 +1,4 @@
-// bindings/python/ruda.i - typemaps of the raw Python module: handles are capsules, a status becomes an exception.
+// bindings/python/ruda.i - typemaps of the raw Python module: handles are capsules, a status is an exception.
 // SPDX-License-Identifier: Apache-2.0
 %module(package="ruda") raw
 
@@ -17,7 +17,7 @@
   $result = SWIG_Py_Void();
 %}
 
-// A reference is held during the call, taken while the interpreter is locked: close() on another thread is safe.
+// A call holds a reference, taken while the interpreter is locked: close() on another thread is safe.
 %define RUDA_HANDLE_TYPE(name, Class)
 %typemap(in) ruda_##name %{
   if (!rudapy_handle($input, "ruda." #name, (void **)&$1)) SWIG_fail;
@@ -83,20 +83,31 @@
   $1 = view.buf;
   $2 = (uint64_t)view.len;
 %}
-%typemap(freearg) (const void *data, uint64_t bytes), (void *data, uint64_t bytes), (char *text, uint64_t capacity) %{
+%typemap(freearg) (const void *data, uint64_t bytes), (void *data, uint64_t bytes),
+                  (char *text, uint64_t capacity) %{
   if (held$argnum) PyBuffer_Release(&view$argnum);
 %}
 
+// What needs the interpreter, or is too short to be worth giving it up.
 %thread;
-%nothread _set_hooks; %nothread _close; %nothread _is_open; %nothread _to_dlpack; %nothread _from_dlpack; %nothread _wrap;
-%nothread rudax_tensor_layout; %nothread rudax_take_returned; %nothread rudax_plan_get; %nothread ruda_api_level;
+%nothread _set_hooks;
+%nothread _close;
+%nothread _is_open;
+%nothread _to_dlpack;
+%nothread _from_dlpack;
+%nothread _wrap;
+%nothread rudax_tensor_layout;
+%nothread rudax_take_returned;
+%nothread rudax_plan_get;
+%nothread ruda_api_level;
 
 PyObject *_set_hooks(PyObject *raise, PyObject *returned);
 PyObject *_close(PyObject *capsule);
 PyObject *_is_open(PyObject *capsule);
 PyObject *_to_dlpack(PyObject *tensor, PyObject *consumer, int versioned);
 PyObject *_from_dlpack(PyObject *context, PyObject *capsule);
-PyObject *_wrap(PyObject *context, unsigned int dtype, PyObject *shape, PyObject *buffer, int writable, long long loan);
+PyObject *_wrap(PyObject *context, unsigned int dtype, PyObject *shape, PyObject *buffer, int writable,
+                long long loan);
 
 %ignore rudax_tensor_wrap;
 %include "ruda_common.i"

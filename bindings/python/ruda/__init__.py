@@ -8,11 +8,25 @@
         y = ruda.rms_norm(x, ctx.tensor([1.0, 1.0]), 1e-6)
         print(y.tolist())
 
-Operators are functions of this module, plans functions of ruda.plans. Errors are exceptions by category, below ruda.Error."""
+Operators are functions of this module, plans functions of ruda.plans. Errors are exceptions by category,
+below ruda.Error.
+"""
+
 from ._load import mapped_path as library_path
 from ._constants import *  # noqa: F403
-from ._errors import (ArgumentError, BackendMissingError, CallbackError, CancelledError, CommunicationError, DeviceError,
-                      Error, FileError, InternalError, ResourceError, UnsupportedError)
+from ._errors import (
+    ArgumentError,
+    BackendMissingError,
+    CallbackError,
+    CancelledError,
+    CommunicationError,
+    DeviceError,
+    Error,
+    FileError,
+    InternalError,
+    ResourceError,
+    UnsupportedError,
+)
 from ._core import Cancel, Context, Event, Handle, Stream, backend_report, current_stream, device_count
 from ._tensor import Tensor, from_dlpack
 from ._plan import Plan, TensorDesc, op_kernels, op_names

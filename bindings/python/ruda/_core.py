@@ -1,7 +1,8 @@
 # bindings/python/ruda/_core.py - handles, contexts, streams, events, cancel tokens.
 # SPDX-License-Identifier: Apache-2.0
-"""A handle is a capsule that holds one reference. Every call takes a reference of its own while the interpreter is locked,
-so close() may come from any thread. Objects may be closed and dropped in any order."""
+"""A handle is a capsule that holds one reference. Every call takes a reference of its own while the
+interpreter is locked, so close() may come from any thread. Objects may be closed and dropped in any order."""
+
 import contextvars
 import threading
 
@@ -41,7 +42,7 @@ def read_text(call, size=256):
         buffer = bytearray(size)
         needed = call(buffer)
         if needed <= size:
-            return buffer[:max(needed - 1, 0)].decode("utf-8", "replace")
+            return buffer[: max(needed - 1, 0)].decode("utf-8", "replace")
         size = needed
 
 
@@ -76,10 +77,12 @@ _classes = {}
 
 def register(kind):
     """Names the class of a handle type."""
+
     def remember(cls):
         _classes[kind] = cls
         cls.KIND = kind
         return cls
+
     return remember
 
 
@@ -106,8 +109,8 @@ def given(value, kind, name):
 
 
 def op_stream(stream, *operands):
-    """The stream of a call and the context of its results: the one given, else the current one where it fits the operands,
-    else the default stream of their context."""
+    """The stream of a call and the context of its results: the one given, else the current one where it fits
+    the operands, else the default stream of their context."""
     if stream is not None:
         return given(stream, "stream", "stream"), stream._context
     context = next((o._context for o in operands if isinstance(o, Handle) and o._context is not None), None)
@@ -121,20 +124,27 @@ def op_stream(stream, *operands):
 
 @register("context")
 class Context(Handle):
-    """One device of one backend with its caches, threads and log. backend: "auto", "cpu", "cuda", "cuda:1" or a Backend.
+    """One device of one backend with its caches, threads and log. backend: "auto", "cpu", "cuda", "cuda:1"
+    or a Backend.
 
-    host_threads: threads of the CPU backend, 0 = all that the process may use. memory_limit: bytes for tensors and
-    workspaces, 0 = no limit."""
+    host_threads: threads of the CPU backend, 0 = all that the process may use. memory_limit: bytes for
+    tensors and workspaces, 0 = no limit."""
 
     __slots__ = ("_stream",)
 
-    def __init__(self, backend="auto", device=0, *, host_threads=0, log_level=0, plan_cache_capacity=0, memory_limit=0):
+    def __init__(
+        self, backend="auto", device=0, *, host_threads=0, log_level=0, plan_cache_capacity=0, memory_limit=0
+    ):
         if isinstance(backend, str):
             name, _, ordinal = backend.partition(":")
             if name.upper() not in Backend.__members__ or (ordinal and not ordinal.isdigit()):
                 raise ValueError(f"backend is {backend!r}, expected auto, cpu, cuda or cuda:<ordinal>")
             backend, device = Backend[name.upper()], int(ordinal or device)
-        super().__init__(_raw.rudax_context_create(backend, device, host_threads, log_level, plan_cache_capacity, memory_limit))
+        super().__init__(
+            _raw.rudax_context_create(
+                backend, device, host_threads, log_level, plan_cache_capacity, memory_limit
+            )
+        )
         self._context, self._stream = None, None
 
     def _default_stream(self, operands=()):
@@ -232,8 +242,8 @@ class Context(Handle):
         return _tensor().from_data(self, data, dtype, stream=stream)
 
     def wrap(self, buffer, dtype=None, shape=None):
-        """A tensor over the memory of `buffer`, which stays alive and exported while any tensor uses it. A buffer that is
-        not writable makes a read-only tensor. CPU contexts."""
+        """A tensor over the memory of `buffer`, which stays alive and exported while any tensor uses it. A
+        buffer that is not writable makes a read-only tensor. CPU contexts."""
         return _tensor().over(self, buffer, dtype, shape)
 
     def __repr__(self):
@@ -246,7 +256,8 @@ def _tensor():
 
 @register("stream")
 class Stream(Handle):
-    """An ordered queue of work. In a with statement it is the current stream of the thread or task, and is closed after."""
+    """An ordered queue of work. In a with statement it is the current stream of the thread or task, and is
+    closed after."""
 
     __slots__ = ("_tokens",)
 

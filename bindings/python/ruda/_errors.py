@@ -1,12 +1,13 @@
 # bindings/python/ruda/_errors.py - exceptions by category, made from the C API's error record.
 # SPDX-License-Identifier: Apache-2.0
 """status / 1000 is the category of an error; an unknown code is handled by its category."""
+
 from ._constants import Status
 
 
 class Error(RuntimeError):
-    """A failed call. status, name ("RUDA_E_SHAPE"), message, arg (position of the C argument at fault, -1 = none),
-    function, library and native_code (of a vendor library or the system)."""
+    """A failed call. status, name ("RUDA_E_SHAPE"), message, arg (position of the C argument at fault, -1 =
+    none), function, library and native_code (of a vendor library or the system)."""
 
     def __init__(self, status, arg=-1, native_code=0, message="", function="", library="", name=""):
         super().__init__(f"{name}: {message}" if name else message)
@@ -14,7 +15,15 @@ class Error(RuntimeError):
         self.message, self.function, self.library, self.name = message, function, library, name
 
     def __reduce__(self):
-        return type(self), (self.status, self.arg, self.native_code, self.message, self.function, self.library, self.name)
+        return type(self), (
+            self.status,
+            self.arg,
+            self.native_code,
+            self.message,
+            self.function,
+            self.library,
+            self.name,
+        )
 
 
 class ArgumentError(Error, ValueError):
@@ -57,8 +66,17 @@ class InternalError(Error):
     """A fault of the library itself."""
 
 
-CATEGORIES = {1: ArgumentError, 2: UnsupportedError, 3: ResourceError, 4: DeviceError, 5: FileError,
-              6: CommunicationError, 7: CancelledError, 8: CallbackError, 9: InternalError}
+CATEGORIES = {
+    1: ArgumentError,
+    2: UnsupportedError,
+    3: ResourceError,
+    4: DeviceError,
+    5: FileError,
+    6: CommunicationError,
+    7: CancelledError,
+    8: CallbackError,
+    9: InternalError,
+}
 
 
 def make(status, arg, native_code, texts):

@@ -8,8 +8,16 @@ class Error(RuntimeError):
     function: str
     library: str
     name: str
-    def __init__(self, status: int, arg: int = ..., native_code: int = ..., message: str = ..., function: str = ...,
-                 library: str = ..., name: str = ...) -> None: ...
+    def __init__(
+        self,
+        status: int,
+        arg: int = ...,
+        native_code: int = ...,
+        message: str = ...,
+        function: str = ...,
+        library: str = ...,
+        name: str = ...,
+    ) -> None: ...
 
 class ArgumentError(Error, ValueError): ...
 class UnsupportedError(Error): ...

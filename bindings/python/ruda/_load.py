@@ -1,7 +1,10 @@
 # bindings/python/ruda/_load.py - finds libruda.so.1 and the raw module that fits it.
 # SPDX-License-Identifier: Apache-2.0
-"""The raw module needs libruda.so.1. It takes the copy beside it, unless the environment variable RUDA_LIBRARY names
-another file: the loader keeps one library of a name, so the one that is loaded first is the one that is used."""
+"""The raw module needs libruda.so.1. It takes the copy beside it, unless the environment variable
+RUDA_LIBRARY names another file: the loader keeps one library of a name, so the one that is loaded first is
+the one that is used.
+"""
+
 import ctypes
 import os
 
@@ -25,9 +28,12 @@ def load():
         except OSError as error:
             raise ImportError(f"RUDA_LIBRARY names {chosen}, which cannot be loaded: {error}") from None
     from . import _raw
+
     level = _raw.ruda_api_level()
     if level < API_LEVEL:
-        raise ImportError(f"{mapped_path() or 'libruda'} has API level {level}, this package needs {API_LEVEL}")
+        raise ImportError(
+            f"{mapped_path() or 'libruda'} has API level {level}, this package needs {API_LEVEL}"
+        )
     return _raw
 
 

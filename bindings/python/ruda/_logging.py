@@ -1,6 +1,7 @@
 # bindings/python/ruda/_logging.py - hands log lines of contexts to the logging module.
 # SPDX-License-Identifier: Apache-2.0
 """The library keeps log lines until they are fetched; no thread of it ever enters the interpreter."""
+
 import logging
 import os
 import threading
@@ -22,8 +23,12 @@ class LogDrain:
         _drains.add(self)
 
     def _start(self):
-        self._thread = threading.Thread(target=self._run, args=(weakref.ref(self), self._stop, self._interval),
-                                        name="ruda log", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run,
+            args=(weakref.ref(self), self._stop, self._interval),
+            name="ruda log",
+            daemon=True,
+        )
         self._thread.start()
 
     @staticmethod

@@ -1,6 +1,8 @@
-# bindings/python/ruda/_plan.py - plans: an operator prepared for fixed layouts, executed into the caller's tensors.
+# bindings/python/ruda/_plan.py - plans: an operator prepared for fixed layouts, run into given tensors.
 # SPDX-License-Identifier: Apache-2.0
-"""A plan is made by ruda.plans.<op>(context, operands..., parameters..., options...) and called with its operands by name."""
+"""A plan is made by ruda.plans.<op>(context, operands..., parameters..., options...) and called with its
+operands by name."""
+
 from ._load import _raw
 from ._constants import BindKind
 from ._core import Handle, op_stream, read_text, register, wrap
@@ -25,8 +27,15 @@ def encode(name, value):
     if isinstance(value, Tensor):
         return (ord("T"), value._h)
     if isinstance(value, TensorDesc):
-        return (ord("t"), value.dtype, 0, len(value.shape), int(value.strides is not None), *value.shape,
-                *(value.strides or ()))
+        return (
+            ord("t"),
+            value.dtype,
+            0,
+            len(value.shape),
+            int(value.strides is not None),
+            *value.shape,
+            *(value.strides or ()),
+        )
     if isinstance(value, Handle):
         return (ord("h"), value._h)
     if isinstance(value, float):
@@ -126,8 +135,14 @@ class Plan(Handle):
             else:
                 values += (BindKind.I64, value)
         s, _ = op_stream(stream, *operands.values())
-        _raw.rudax_plan_execute(self._h, s, None if workspace is None else workspace._h, values,
-                                None if cancel is None else cancel._h, timeout_ns)
+        _raw.rudax_plan_execute(
+            self._h,
+            s,
+            None if workspace is None else workspace._h,
+            values,
+            None if cancel is None else cancel._h,
+            timeout_ns,
+        )
 
     execute = __call__
 
@@ -140,5 +155,3 @@ def op_names():
 def op_kernels(op, backend=1):
     """The kernels of an operator on a backend, best first."""
     return read_text(lambda text: _raw.ruda_op_kernels(op, backend, text)).split()
-
-

@@ -8,7 +8,9 @@ class TensorDesc:
     shape: Tuple[int, ...]
     dtype: DType
     strides: Optional[Tuple[int, ...]]
-    def __init__(self, shape: Shape, dtype: AnyDType = ..., strides: Optional[Sequence[int]] = None) -> None: ...
+    def __init__(
+        self, shape: Shape, dtype: AnyDType = ..., strides: Optional[Sequence[int]] = None
+    ) -> None: ...
 
 class Plan(Handle):
     @property
@@ -25,10 +27,24 @@ class Plan(Handle):
     def deterministic(self) -> bool: ...
     def explain(self) -> str: ...
     def warm(self, stream: Optional[Stream] = None) -> None: ...
-    def __call__(self, *, stream: Optional[Stream] = None, workspace: Optional[Handle] = None,
-                 cancel: Optional[Cancel] = None, timeout_ns: int = ..., **operands: Union[Handle, float, int]) -> None: ...
-    def execute(self, *, stream: Optional[Stream] = None, workspace: Optional[Handle] = None,
-                cancel: Optional[Cancel] = None, timeout_ns: int = ..., **operands: Union[Handle, float, int]) -> None: ...
+    def __call__(
+        self,
+        *,
+        stream: Optional[Stream] = None,
+        workspace: Optional[Handle] = None,
+        cancel: Optional[Cancel] = None,
+        timeout_ns: int = ...,
+        **operands: Union[Handle, float, int],
+    ) -> None: ...
+    def execute(
+        self,
+        *,
+        stream: Optional[Stream] = None,
+        workspace: Optional[Handle] = None,
+        cancel: Optional[Cancel] = None,
+        timeout_ns: int = ...,
+        **operands: Union[Handle, float, int],
+    ) -> None: ...
 
 def make(context: Context, op: str, fields: Dict[str, Any], options: Dict[str, Any]) -> Plan: ...
 def op_names() -> List[str]: ...

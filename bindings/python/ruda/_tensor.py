@@ -1,7 +1,8 @@
 # bindings/python/ruda/_tensor.py - tensors: shape, views, copies, buffers, NumPy, DLPack.
 # SPDX-License-Identifier: Apache-2.0
-"""A view shares storage with the tensor it was made from. Reading and writing host memory copies; numpy_view() and wrap()
-do not. NumPy is imported only by the functions that return arrays."""
+"""A view shares storage with the tensor it was made from. Reading and writing host memory copies;
+numpy_view() and wrap() do not. NumPy is imported only by the functions that return arrays."""
+
 import math
 import operator
 
@@ -10,11 +11,31 @@ from ._constants import Backend, DType
 from ._core import Context, Handle, lend, op_stream, register, take_returned, wrap
 
 # dtype -> format of a buffer (struct, memoryview, NumPy)
-FORMATS = {DType.F64: "d", DType.F32: "f", DType.F16: "e", DType.I8: "b", DType.U8: "B", DType.I16: "h", DType.U16: "H",
-           DType.I32: "i", DType.U32: "I", DType.I64: "q", DType.U64: "Q", DType.BOOL: "?"}
+FORMATS = {
+    DType.F64: "d",
+    DType.F32: "f",
+    DType.F16: "e",
+    DType.I8: "b",
+    DType.U8: "B",
+    DType.I16: "h",
+    DType.U16: "H",
+    DType.I32: "i",
+    DType.U32: "I",
+    DType.I64: "q",
+    DType.U64: "Q",
+    DType.BOOL: "?",
+}
 _CODES = {"d": DType.F64, "f": DType.F32, "e": DType.F16, "?": DType.BOOL}
-_INTEGERS = {(False, 1): DType.U8, (True, 1): DType.I8, (False, 2): DType.U16, (True, 2): DType.I16,
-             (False, 4): DType.U32, (True, 4): DType.I32, (False, 8): DType.U64, (True, 8): DType.I64}
+_INTEGERS = {
+    (False, 1): DType.U8,
+    (True, 1): DType.I8,
+    (False, 2): DType.U16,
+    (True, 2): DType.I16,
+    (False, 4): DType.U32,
+    (True, 4): DType.I32,
+    (False, 8): DType.U64,
+    (True, 8): DType.I64,
+}
 
 
 def dtype_of_format(code, size):
@@ -33,7 +54,7 @@ def dtype_from(value):
         name = value.upper()
         for long, short in (("BFLOAT", "BF"), ("FLOAT", "F"), ("UINT", "U"), ("INT", "I")):
             if name.startswith(long):
-                name = short + name[len(long):]
+                name = short + name[len(long) :]
         if name not in DType.__members__:
             raise ValueError(f"no dtype is called {value!r}")
         return DType[name]
@@ -69,7 +90,9 @@ class Tensor(Handle):
 
     @staticmethod
     def empty(context, shape, dtype=DType.F32):
-        return wrap("tensor", _raw.rudax_tensor_create(context._h, dtype_from(dtype), extents(shape)), context)
+        return wrap(
+            "tensor", _raw.rudax_tensor_create(context._h, dtype_from(dtype), extents(shape)), context
+        )
 
     @staticmethod
     def full(context, shape, value, dtype=DType.F32, *, stream=None):
@@ -84,12 +107,20 @@ class Tensor(Handle):
             kind = wanted if wanted in FORMATS else None
             if wanted is None:
                 kinds = {type(value) for value in flat}
-                kind = DType.BOOL if kinds == {bool} else DType.I32 if kinds <= {bool, int} and kinds else DType.F32
+                kind = (
+                    DType.BOOL
+                    if kinds == {bool}
+                    else DType.I32 if kinds <= {bool, int} and kinds else DType.F32
+                )
             import array
             import struct
+
             code = FORMATS[kind or DType.F32]
-            raw = struct.pack(f"={len(flat)}e", *flat) if code == "e" else (
-                bytes(map(bool, flat)) if code == "?" else array.array(code, flat).tobytes())
+            raw = (
+                struct.pack(f"={len(flat)}e", *flat)
+                if code == "e"
+                else (bytes(map(bool, flat)) if code == "?" else array.array(code, flat).tobytes())
+            )
             source, have = raw, kind or DType.F32
         else:
             view = memoryview(data)
@@ -112,13 +143,21 @@ class Tensor(Handle):
                 raise TypeError(f"elements of format {view.format!r} have no dtype")
         kind = dtype_from(dtype)
         if shape is None:
-            shape = view.shape if dtype_of_format(view.format, view.itemsize) == kind else (
-                view.nbytes * 8 // _raw.rudax_dtype_get(kind)[0],)
+            shape = (
+                view.shape
+                if dtype_of_format(view.format, view.itemsize) == kind
+                else (view.nbytes * 8 // _raw.rudax_dtype_get(kind)[0],)
+            )
         loan = lend(view)
         try:
-            return wrap("tensor", _raw._wrap(context._h, kind, extents(shape), view, int(not view.readonly), loan), context)
+            return wrap(
+                "tensor",
+                _raw._wrap(context._h, kind, extents(shape), view, int(not view.readonly), loan),
+                context,
+            )
         except BaseException:
             from ._core import _loans
+
             _loans.pop(loan, None)
             raise
 
@@ -206,12 +245,16 @@ class Tensor(Handle):
         code = FORMATS[source.dtype]
         if code == "e":
             import struct
+
             flat = list(struct.unpack(f"={source.size}e", raw))
         else:
             flat = memoryview(raw).cast(code).tolist() if raw else []
         for extent in reversed(self.shape[1:]):
-            flat = [flat[i:i + extent] for i in range(0, len(flat), extent)] if extent else \
-                [[] for _ in range(math.prod(self.shape[:self.shape.index(0)]))]
+            flat = (
+                [flat[i : i + extent] for i in range(0, len(flat), extent)]
+                if extent
+                else [[] for _ in range(math.prod(self.shape[: self.shape.index(0)]))]
+            )
         return flat if self.shape else flat[0]
 
     def item(self, *, stream=None):
@@ -225,6 +268,7 @@ class Tensor(Handle):
     def numpy(self, *, stream=None):
         """A NumPy array with a copy of the elements."""
         import numpy
+
         kind = self.dtype
         if kind not in FORMATS:
             raise TypeError(f"NumPy has no type for {kind.name}: use cast")
@@ -236,6 +280,7 @@ class Tensor(Handle):
     def numpy_view(self):
         """A NumPy array over the tensor's own memory, which it keeps alive. CPU only."""
         import numpy
+
         return numpy.from_dlpack(self)
 
     def __array__(self, dtype=None, copy=None):
@@ -249,7 +294,9 @@ class Tensor(Handle):
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
-            raise BufferError(f"the tensor is on device {self.__dlpack_device__()}, {tuple(dl_device)} is asked for")
+            raise BufferError(
+                f"the tensor is on device {self.__dlpack_device__()}, {tuple(dl_device)} is asked for"
+            )
         source = self
         if copy:
             source = Tensor.empty(self._context, self.shape, self.dtype)
@@ -315,7 +362,9 @@ class Tensor(Handle):
         return self.permute(*reversed(range(self.ndim)))
 
     def broadcast_to(self, *shape):
-        return self._view(_raw.ruda_tensor_broadcast(self._h, extents(shape[0]) if len(shape) == 1 else shape))
+        return self._view(
+            _raw.ruda_tensor_broadcast(self._h, extents(shape[0]) if len(shape) == 1 else shape)
+        )
 
     def __getitem__(self, index):
         """A view by integers, slices, Ellipsis and None, as in NumPy."""
@@ -352,20 +401,26 @@ class Tensor(Handle):
 
     def __matmul__(self, other):
         from . import _ops
+
         if not hasattr(_ops, "matmul") or not isinstance(other, Tensor):
             return NotImplemented
         return _ops.matmul(self, other)
 
 
 def from_dlpack(x, *, context=None, stream=None):
-    """A tensor over the memory of `x`, anything with __dlpack__; nothing is copied. context: where it goes; by default that
-    of the current stream, else a CPU context made for it."""
+    """A tensor over the memory of `x`, anything with __dlpack__; nothing is copied. context: where it goes;
+    by default that of the current stream, else a CPU context made for it."""
     if context is None:
         from ._core import current_stream
+
         current = current_stream()
         context = current._context if current is not None else Context("cpu")
     try:
-        capsule = x.__dlpack__(max_version=(1, 1)) if stream is None else x.__dlpack__(stream=stream, max_version=(1, 1))
+        capsule = (
+            x.__dlpack__(max_version=(1, 1))
+            if stream is None
+            else x.__dlpack__(stream=stream, max_version=(1, 1))
+        )
     except TypeError:  # an exporter from before DLPack 1
         capsule = x.__dlpack__() if stream is None else x.__dlpack__(stream=stream)
     return wrap("tensor", _raw._from_dlpack(context._h, capsule), context)

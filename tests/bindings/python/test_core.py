@@ -1,4 +1,4 @@
-# tests/bindings/python/test_core.py - contexts, streams, tensors, plans, errors and logs of the Python package.
+# tests/bindings/python/test_core.py - contexts, streams, tensors, plans, errors and logs in Python.
 # SPDX-License-Identifier: Apache-2.0
 import array
 import logging
@@ -38,7 +38,9 @@ class CoreTest(unittest.TestCase):
 
     def test_round_trip(self):
         t = self.ctx.tensor([[1, 2, 3], [4, 5, 6]], ruda.F32)
-        self.assertEqual((t.shape, t.strides, t.dtype, t.nbytes, t.ndim, t.size), ((2, 3), (3, 1), ruda.F32, 24, 2, 6))
+        self.assertEqual(
+            (t.shape, t.strides, t.dtype, t.nbytes, t.ndim, t.size), ((2, 3), (3, 1), ruda.F32, 24, 2, 6)
+        )
         self.assertEqual(t.tolist(), [[1, 2, 3], [4, 5, 6]])
         self.assertEqual(array.array("f", t.tobytes()).tolist(), [1, 2, 3, 4, 5, 6])
         t.write(array.array("f", [6, 5, 4, 3, 2, 1]))
@@ -111,7 +113,9 @@ class CoreTest(unittest.TestCase):
 
     def test_plan(self):
         x, gamma, y = self.ctx.tensor([[3.0, 4.0]]), self.ctx.tensor([2.0, 2.0]), self.ctx.zeros((1, 2))
-        plan = ruda.plans.rms_norm(self.ctx, x=ruda.TensorDesc((1, 2)), gamma=gamma, eps=1e-6, kernel="cpu/rms_norm/scalar")
+        plan = ruda.plans.rms_norm(
+            self.ctx, x=ruda.TensorDesc((1, 2)), gamma=gamma, eps=1e-6, kernel="cpu/rms_norm/scalar"
+        )
         self.assertEqual(plan.slots, {"x": (0, False), "gamma": (1, False), "y": (2, True)})
         self.assertEqual((plan.op, plan.kernel), ("rms_norm", "cpu/rms_norm/scalar"))
         self.assertIn("scalar", plan.explain())
@@ -127,7 +131,8 @@ class CoreTest(unittest.TestCase):
             cancel.request()
             big = self.ctx.zeros((4096, 512))
             ruda.plans.rms_norm(self.ctx, x=big, gamma=self.ctx.zeros(512), eps=1e-6)(
-                x=big, gamma=self.ctx.zeros(512), y=self.ctx.empty((4096, 512)), cancel=cancel)
+                x=big, gamma=self.ctx.zeros(512), y=self.ctx.empty((4096, 512)), cancel=cancel
+            )
 
     def test_descriptor_faults(self):
         x, gamma = self.ctx.zeros((1, 2)), self.ctx.zeros(2)
@@ -163,7 +168,9 @@ class CoreTest(unittest.TestCase):
             ruda.op_kernels("no_such_operator")
         with self.assertRaises(ruda.Error) as caught:
             ruda.Context("cuda:999")
-        self.assertIsInstance(caught.exception, (ruda.BackendMissingError, ruda.UnsupportedError, ruda.ArgumentError))
+        self.assertIsInstance(
+            caught.exception, (ruda.BackendMissingError, ruda.UnsupportedError, ruda.ArgumentError)
+        )
         for category, kind in ruda._errors.CATEGORIES.items():
             made = ruda._errors.make(category * 1000 + 999, -1, 0, ("m", "f", "", "RUDA_E_UNKNOWN"))
             self.assertIs(type(made), kind)
@@ -238,11 +245,20 @@ class CoreTest(unittest.TestCase):
     def test_library_override(self):
         path = ruda.library_path()
         code = "import ruda; print(ruda.library_path())"
-        done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "RUDA_LIBRARY": path}, text=True,
-                              capture_output=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "RUDA_LIBRARY": path},
+            text=True,
+            capture_output=True,
+            check=True,
+        )
         self.assertEqual(done.stdout.strip(), path)
-        done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "RUDA_LIBRARY": "/nonexistent.so"}, text=True,
-                              capture_output=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "RUDA_LIBRARY": "/nonexistent.so"},
+            text=True,
+            capture_output=True,
+        )
         self.assertEqual(done.returncode, 1)
         self.assertIn("ImportError: RUDA_LIBRARY names /nonexistent.so", done.stderr)
 
@@ -272,8 +288,21 @@ class NumpyTest(unittest.TestCase):
         a = numpy.arange(2 * 3 * 4, dtype="f4").reshape(2, 3, 4)
         t = self.ctx.tensor(a)
         s = numpy.s_
-        for index in (s[0], s[-1], s[:, 1], s[..., 2], s[None, 0], s[:, ::-1], s[1, 5:, ::2], s[::-1, ::-1, ::-1],
-                      s[:0], s[0, 2:0:-1], s[:, -2:, None, 1:3], s[5:0:-3], s[...]):
+        for index in (
+            s[0],
+            s[-1],
+            s[:, 1],
+            s[..., 2],
+            s[None, 0],
+            s[:, ::-1],
+            s[1, 5:, ::2],
+            s[::-1, ::-1, ::-1],
+            s[:0],
+            s[0, 2:0:-1],
+            s[:, -2:, None, 1:3],
+            s[5:0:-3],
+            s[...],
+        ):
             numpy.testing.assert_array_equal(t[index].numpy(), a[index], err_msg=str(index))
 
     def test_rms_norm(self):
