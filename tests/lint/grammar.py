@@ -80,7 +80,7 @@ def main():
     for function in api.functions.values():
         if not function.doc:
             faults.append(f"{function.header}: {function.name} has no comment")
-    sys.exit("\n".join(faults))
+    sys.exit("\n".join(faults) or 0)
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ def main():
             faults += [f"the wheel also holds {name}" for name in extra if not name.endswith(".dist-info")]
     else:
         faults = check(target)
-    sys.exit("\n".join(faults))
+    sys.exit("\n".join(faults) or 0)
 
 
 if __name__ == "__main__":
