@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/program.hpp"
 
+#include <numeric>
+
 namespace ruda {
 namespace {
 
@@ -9,10 +11,31 @@ constexpr int arg_workspace = 2, arg_bindings = 3;
 constexpr uint32_t max_slots = 32;
 
 struct Span {
-  const std::byte* begin = nullptr;
-  const std::byte* end = nullptr;
+  const std::byte* begin;
+  const std::byte* end;
   bool overlaps(const Span& other) const { return begin < other.end && other.begin < end; }
 };
+
+// Columns of one matrix: rows of two tensors may interleave without sharing a byte, as two halves of a wider one do.
+bool rows_interleave(const Tensor& a, const Tensor& b) {
+  int64_t pitch = 0, width[2];
+  const Tensor* tensors[] = {&a, &b};
+  for (int t = 0; t < 2; ++t) {
+    const Layout& layout = tensors[t]->layout();
+    const DtypeInfo& info = dtype_info(layout.dtype);
+    width[t] = info.block_bytes;
+    for (int axis = 0; axis < layout.rank; ++axis) {
+      if (layout.shape[axis] <= 1) continue;
+      if (axis + 1 == layout.rank && layout.strides[axis] == 1)
+        width[t] = layout.shape[axis] / info.block_elements * info.block_bytes;
+      else
+        pitch = std::gcd(pitch, layout.strides[axis] / info.block_elements * info.block_bytes);
+    }
+  }
+  if (pitch == 0) return false;
+  const int64_t distance = (b.data() - a.data()) % pitch, from = distance < 0 ? distance + pitch : distance;
+  return from >= width[0] && from + width[1] <= pitch;
+}
 
 [[noreturn]] void fail_layout(uint32_t index, const Operand& operand, const Layout& found) {
   const Layout& want = *operand.layout;
@@ -40,19 +63,8 @@ Tensor& check_tensor(const Program& program, const Stream& stream, const ruda_bi
              1u << tensor.align_log2(), 1u << operand.align_log2);
   RUDA_CHECK(!operand.is_output() || !tensor.read_only(), RUDA_E_ARGUMENT, arg_bindings,
              "bindings[%u] (%s): is read-only, expected a writable output", index, operand.name);
-  if (tensor.context().asynchronous()) tensor.storage().check_stream(stream, arg_bindings, operand.name);
+  if (tensor.context().asynchronous()) tensor.storage().check_stream(stream, operand.is_output(), arg_bindings, operand.name);
   return tensor;
-}
-
-std::shared_ptr<const void> keep_storage(const StorageRef& storage) {
-  storage.get()->add_user();
-  return {storage.get(), [](Storage* kept) { kept->drop_user(); }};
-}
-
-// Everything that a handle names hangs below the context, so the graph's own parent keeps the way back.
-std::shared_ptr<const void> keep_object(Object& object) {
-  retain(object.cell());
-  return {object.cell(), [](Cell* cell) { release(cell); }};
 }
 
 }  // namespace
@@ -64,9 +76,14 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
   RUDA_CHECK(bindings || count == 0, RUDA_E_NULL, arg_bindings, "bindings is NULL with count %u", count);
   stream.check_healthy();
   const uint32_t slot_count = uint32_t(problem.operands.size());
-  Bound slots[max_slots] = {};
+  // Only the slots in use are set: clearing all would cost more than the checks.
+  Bound slots[max_slots];
   Span spans[max_slots];
-  Tensor* tensors[max_slots] = {};
+  Tensor* tensors[max_slots];
+  for (uint32_t s = 0; s < slot_count; ++s) {
+    slots[s].data = nullptr;
+    tensors[s] = nullptr;
+  }
   uint32_t bound = 0;
 
   for (uint32_t i = 0; i < count; ++i) {
@@ -112,7 +129,8 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
     for (uint32_t s = 0; s < slot_count; ++s) {
       if (s == out || !tensors[s] || !spans[out].overlaps(spans[s])) continue;
       const bool same = tensors[out]->data() == tensors[s]->data() && &tensors[out]->layout() == &tensors[s]->layout();
-      RUDA_CHECK(same && (problem.operands[out].may_alias >> s & 1), RUDA_E_OVERLAP, arg_bindings,
+      RUDA_CHECK((same && (problem.operands[out].may_alias >> s & 1)) || rows_interleave(*tensors[out], *tensors[s]),
+                 RUDA_E_OVERLAP, arg_bindings,
                  "%s: memory of %s overlaps %s", problem.op->name, problem.operands[out].name,
                  problem.operands[s].name);
     }
@@ -125,7 +143,7 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
     RUDA_CHECK(workspace->storage->bytes() >= needed, RUDA_E_WORKSPACE, arg_workspace,
                "workspace: is %llu bytes, the plan needs %llu", (unsigned long long)workspace->storage->bytes(),
                (unsigned long long)needed);
-    if (problem.context->asynchronous()) workspace->storage->check_stream(stream, arg_workspace, "workspace");
+    if (problem.context->asynchronous()) workspace->storage->check_stream(stream, true, arg_workspace, "workspace");
   }
   stop.check();
 
@@ -142,10 +160,10 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
     if (stream.capturing()) [[unlikely]] {
       stream.keep(program.shared_from_this());
       for (uint32_t s = 0; s < slot_count; ++s)
-        if (tensors[s]) stream.keep(keep_storage(tensors[s]->storage_ref()));
+        if (tensors[s]) stream.keep(tensors[s]->storage(), problem.operands[s].is_output());
       for (uint32_t s = 0; s < slot_count; ++s)
-        if (problem.operands[s].role == Role::handle && slots[s].object) stream.keep(keep_object(*slots[s].object));
-      if (workspace) stream.keep(keep_storage(workspace->storage));
+        if (problem.operands[s].role == Role::handle && slots[s].object) stream.keep_object(*slots[s].object);
+      if (workspace) stream.keep(*workspace->storage.get(), true);
     }
   }
 }
