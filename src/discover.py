@@ -3,14 +3,18 @@
 """usage: discover.py ROOT OUT DEPFILE     write the list
           discover.py --check ROOT LIST    fail when the tree no longer matches the list
 
-A line is "<group> <path>". Groups: cpp, contract, isa (compiled once a level), <level> (compiled for that level alone), cu, cu-<arch>,
-cudacpp, tune (host code of the CUDA backend that needs no CUDA), optest. The depfile names the public headers: a new
+A line is "<group> <path>". Groups: cpp, contract, isa (compiled once a level), <level> (compiled for that level
+alone), cu, cu-<arch>, cudacpp, tune (host code of the CUDA backend that needs no CUDA), optest, ctest (C suites:
+tests/<suite>/<name>.c of folders without a meson.build). The depfile names the public headers: a new
 operator always edits one of them, and that edit makes the build configure itself again."""
+
 import pathlib
 import sys
 
 LEVELS = ("sse4", "avx2", "avx512", "avx512bf16", "amx", "neon")
 ARCHS = ("sm90a", "sm100a")
+# Folders of tests/ whose C files are no cmocka programs.
+NO_SUITES = ("abi", "data", "fuzz", "lint", "support")
 
 
 def scan(root):
@@ -26,6 +30,9 @@ def scan(root):
         lines.append(("tune" if path.relative_to(root).parts[1] == "tune" else "cudacpp", path))
     for path in sorted((root / "tests" / "ops").rglob("*.cpp")):
         lines.append(("optest", path))
+    for path in sorted((root / "tests").glob("*/*.c")):
+        if path.parent.name not in NO_SUITES and not (path.parent / "meson.build").exists():
+            lines.append(("ctest", path))
     return [f"{group} {path.relative_to(root).as_posix()}" for group, path in lines]
 
 

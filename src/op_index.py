@@ -1,6 +1,7 @@
 # src/op_index.py - writes the table of operators from the contracts that define them.
 # SPDX-License-Identifier: Apache-2.0
 """usage: op_index.py OUT CONTRACT..."""
+
 import pathlib
 import re
 import sys

@@ -6,8 +6,10 @@
 #include "ruda/base.h"
 #include "ruda/context.h"
 #include "ruda/elementwise.h"
+#include "ruda/matmul.h"
 #include "ruda/norm.h"
 #include "ruda/plan.h"
+#include "ruda/position.h"
 #include "ruda/tensor.h"
 
 #endif

@@ -1,5 +1,5 @@
-// src/core/int_ops.hpp - integer arithmetic without undefined behaviour: wrapping, division by zero, wide
-// shifts. SPDX-License-Identifier: Apache-2.0
+// src/core/int_ops.hpp - integer arithmetic without undefined behaviour: wrapping, zero divisors, shifts.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// src/core/op_rows.hpp - what contracts and kernels read of the function tables: names and the dtypes each
-// row takes. SPDX-License-Identifier: Apache-2.0
+// src/core/op_rows.hpp - what contracts and kernels read of the function tables.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "core/dtype.hpp"
 

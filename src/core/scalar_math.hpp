@@ -1,5 +1,5 @@
-// src/core/scalar_math.hpp - the words of the function tables for single floats and doubles, on the host and
-// in CUDA. SPDX-License-Identifier: Apache-2.0
+// src/core/scalar_math.hpp - the words of the function tables for single floats and doubles.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cmath>
 

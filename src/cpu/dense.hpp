@@ -1,5 +1,5 @@
-// src/cpu/dense.hpp - hands the pieces of a walk to kernels that want dense rows, through small buffers where
-// strided. SPDX-License-Identifier: Apache-2.0
+// src/cpu/dense.hpp - hands the pieces of a walk to kernels that want dense rows.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "cpu/walk.hpp"
 

@@ -1,5 +1,5 @@
-// src/cpu/elementwise/binary.cpp - binary functions on the CPU: dense rows on the context's threads, or
-// element by element. SPDX-License-Identifier: Apache-2.0
+// src/cpu/elementwise/binary.cpp - binary functions: dense rows on threads, or one element at a time.
+// SPDX-License-Identifier: Apache-2.0
 #include "core/convert.hpp"
 #include "core/half.hpp"
 #include "core/int_ops.hpp"

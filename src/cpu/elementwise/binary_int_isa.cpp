@@ -1,5 +1,5 @@
-// src/cpu/elementwise/binary_int_isa.cpp - rows of the binary functions on F64 and integers, as the
-// compiler's vectors. SPDX-License-Identifier: Apache-2.0
+// src/cpu/elementwise/binary_int_isa.cpp - rows of the binary functions on F64 and integers.
+// SPDX-License-Identifier: Apache-2.0
 #include "core/int_ops.hpp"
 #include "core/scalar_math.hpp"
 #include "cpu/elementwise/binary_table.hpp"

@@ -1,5 +1,5 @@
-// src/cpu/elementwise/copy.cpp - copies on the CPU: whole memory, rows of bytes, or element by element with
-// conversion. SPDX-License-Identifier: Apache-2.0
+// src/cpu/elementwise/copy.cpp - copies: whole memory, rows of bytes, or element by element.
+// SPDX-License-Identifier: Apache-2.0
 #include "core/convert.hpp"
 #include "cpu/rows.hpp"
 #include "cpu/runtime/device.hpp"

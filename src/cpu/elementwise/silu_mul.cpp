@@ -1,5 +1,5 @@
-// src/cpu/elementwise/silu_mul.cpp - silu_mul on the CPU: dense rows on the context's threads, or one element
-// at a time. SPDX-License-Identifier: Apache-2.0
+// src/cpu/elementwise/silu_mul.cpp - silu_mul: dense rows on threads, or one element at a time.
+// SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
 #include "cpu/elementwise/silu_mul_table.hpp"
 #include "cpu/walk.hpp"

@@ -1,5 +1,5 @@
-// tests/ops/elementwise/binary.cpp - every binary function against its formula in double or in 128-bit
-// integers. SPDX-License-Identifier: Apache-2.0
+// tests/ops/elementwise/binary.cpp - every binary function in double or in 128-bit integers.
+// SPDX-License-Identifier: Apache-2.0
 #include "support/op_run.hpp"
 
 #include <algorithm>
