@@ -160,13 +160,11 @@ static int add_message(chat *c, const char *role, const char *content) {
 
 /* The whole conversation as the model's template writes it, up to where the assistant speaks. */
 static char *render(chat *c, uint64_t *bytes) {
-  ruda_chat_options with_prompt = RUDA_CHAT_OPTIONS_INIT;
   char *text = NULL;
   uint64_t needed = 0;
-  with_prompt.add_generation_prompt = 1;
-  if (ruda_chat_render(c->tokenizer, c->messages, c->count, &with_prompt, NULL, 0, &needed)) return NULL;
+  if (ruda_chat_render(c->tokenizer, c->messages, c->count, NULL, NULL, 0, &needed)) return NULL;
   text = malloc(needed);
-  if (text && ruda_chat_render(c->tokenizer, c->messages, c->count, &with_prompt, text, needed, &needed)) {
+  if (text && ruda_chat_render(c->tokenizer, c->messages, c->count, NULL, text, needed, &needed)) {
     free(text);
     return NULL;
   }

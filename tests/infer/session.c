@@ -346,13 +346,11 @@ static void errors(void **state) {
 
 static void chat_prompt_renders_and_answers(void **state) {
   fixture *f = *state;
-  ruda_chat_message messages[2] = {{"user", "hello"}, {"assistant", "hi"}};
-  ruda_chat_options options = RUDA_CHAT_OPTIONS_INIT;
+  ruda_chat_message messages[2] = {{"user", "hello", 0}, {"assistant", "hi", 0}};
   char text[256];
   uint64_t needed = 0;
   int32_t token = 0;
-  options.add_generation_prompt = 1;
-  OK(ruda_chat_render(f->tokenizer, messages, 2, &options, text, sizeof text, &needed));
+  OK(ruda_chat_render(f->tokenizer, messages, 2, NULL, text, sizeof text, &needed));
   assert_string_equal(text, "<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\nhi<|im_end|>\n"
                             "<|im_start|>assistant\n");
   OK(ruda_session_prompt_text(f->session, text, needed - 1, NULL, NULL, NULL));
