@@ -189,8 +189,7 @@ ruda_status ruda_graph_launch(ruda_graph graph, ruda_stream stream) noexcept {
     Graph& g = get<Graph>(graph, 0, "graph");
     Stream& s = get_stream(stream, 1);
     RUDA_CHECK(&g.context == &s.context(), RUDA_E_ARGUMENT, 1, "stream: belongs to another context than the graph");
-    s.check_healthy();
-    s.queue().launch(*g.captured.graph);
+    g.launch(s);
   });
 }
 

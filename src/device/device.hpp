@@ -4,7 +4,9 @@
 #include <ruda/plan.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace ruda {
@@ -24,7 +26,7 @@ class DeviceGraph {
 };
 
 // A backend's side of an ordered queue. Calls come from any thread.
-class DeviceStream {
+class DeviceStream : public std::enable_shared_from_this<DeviceStream> {
  public:
   virtual ~DeviceStream() = default;
   virtual void sync() = 0;
@@ -32,6 +34,10 @@ class DeviceStream {
   virtual void record(DeviceEvent& event) = 0;
   virtual void wait(DeviceEvent& event) = 0;
   virtual void* native() { return nullptr; }
+  // Later work of this stream waits for all that was submitted to `other` so far.
+  virtual void follow(DeviceStream&) {}
+  // The handle is gone: storages may still name the stream, its native side may end.
+  virtual void close() noexcept {}
 
   // Between begin and end, submitted work is recorded; memory drawn on the stream belongs to the graph.
   virtual void begin_capture();
@@ -59,11 +65,32 @@ class Device {
   virtual void* allocate(uint64_t bytes, DeviceStream* stream) = 0;
   virtual void release(void* data, uint64_t bytes, DeviceStream* stream) noexcept = 0;
   virtual void trim() = 0;
+  // Calls `done` once the work submitted so far to `streams` has ended. Never waits.
+  virtual void retire(std::function<void()> done,
+                      std::span<const std::shared_ptr<DeviceStream>> streams) noexcept;
   virtual void memory(ruda_context_info& info) const = 0;
+
+  // Around every call that submits work: makes the device current for the thread and restores what was
+  // before.
+  virtual int enter() { return -1; }
+  virtual void leave(int) noexcept {}
 
   // Between host and device, contiguous. read() returns when the bytes have arrived.
   virtual void write(DeviceStream& stream, void* to, const void* from, uint64_t bytes) = 0;
   virtual void read(DeviceStream& stream, void* to, const void* from, uint64_t bytes) = 0;
+};
+
+// Makes a device current while it lives.
+class DeviceScope {
+ public:
+  explicit DeviceScope(Device& device) : device_(device), before_(device.enter()) {}
+  ~DeviceScope() { device_.leave(before_); }
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  Device& device_;
+  int before_;
 };
 
 struct Backend {

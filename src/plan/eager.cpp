@@ -46,7 +46,7 @@ void Eager::add(uint32_t slot, ruda_tensor handle, int arg, const char* name) {
   Tensor& tensor = get_tensor(handle, arg, name);
   RUDA_CHECK(&tensor.context() == &context_, RUDA_E_ARGUMENT, arg, "%s: %s belongs to another context than the stream",
              op_.name, name);
-  if (context_.asynchronous()) tensor.storage().check_stream(stream_, arg, name);
+  if (context_.asynchronous()) tensor.storage().check_stream(stream_, false, arg, name);
   tensors_[slot] = &tensor;
   slots_[slot].data = tensor.data();
   const Layout& layout = tensor.layout();
@@ -68,6 +68,7 @@ void Eager::inout(uint32_t slot, ruda_tensor tensor, int arg, const char* name) 
   add(slot, tensor, arg, name);
   RUDA_CHECK(!tensors_[slot]->read_only(), RUDA_E_ARGUMENT, arg, "%s: %s is read-only", op_.name, name);
   written_[slot] = true;
+  if (context_.asynchronous()) tensors_[slot]->storage().check_stream(stream_, true, arg, name);
 }
 
 ruda_tensor Eager::run(uint32_t slot) {
@@ -98,6 +99,16 @@ void Eager::run(const uint32_t* slots, ruda_tensor* const* outs, uint32_t count)
       if (tensors_[s]) tensors_[s]->storage().note_use(stream_, written_[s]);
     for (uint32_t i = 0; i < count; ++i)
       if (made[i]) made[i]->storage().note_use(stream_, true);
+    if (stream_.capturing()) [[unlikely]] {
+      stream_.keep(program_);
+      for (uint32_t s = 0; s < max_slots; ++s) {
+        if (tensors_[s]) stream_.keep(tensors_[s]->storage(), written_[s]);
+        if (problem.operands.size() > s && problem.operands[s].role == Role::handle && slots_[s].object)
+          stream_.keep_object(*slots_[s].object);
+      }
+      for (uint32_t i = 0; i < count; ++i)
+        if (made[i]) stream_.keep(made[i]->storage(), true);
+    }
   }
   for (uint32_t i = 0; i < count; ++i)
     if (made[i] && outs[i]) *outs[i] = made[i].detach<ruda_tensor>();

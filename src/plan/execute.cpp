@@ -11,8 +11,8 @@ constexpr int arg_workspace = 2, arg_bindings = 3;
 constexpr uint32_t max_slots = 32;
 
 struct Span {
-  const std::byte* begin = nullptr;
-  const std::byte* end = nullptr;
+  const std::byte* begin;
+  const std::byte* end;
   bool overlaps(const Span& other) const { return begin < other.end && other.begin < end; }
 };
 
@@ -63,19 +63,8 @@ Tensor& check_tensor(const Program& program, const Stream& stream, const ruda_bi
              1u << tensor.align_log2(), 1u << operand.align_log2);
   RUDA_CHECK(!operand.is_output() || !tensor.read_only(), RUDA_E_ARGUMENT, arg_bindings,
              "bindings[%u] (%s): is read-only, expected a writable output", index, operand.name);
-  if (tensor.context().asynchronous()) tensor.storage().check_stream(stream, arg_bindings, operand.name);
+  if (tensor.context().asynchronous()) tensor.storage().check_stream(stream, operand.is_output(), arg_bindings, operand.name);
   return tensor;
-}
-
-std::shared_ptr<const void> keep_storage(const StorageRef& storage) {
-  storage.get()->add_user();
-  return {storage.get(), [](Storage* kept) { kept->drop_user(); }};
-}
-
-// Everything that a handle names hangs below the context, so the graph's own parent keeps the way back.
-std::shared_ptr<const void> keep_object(Object& object) {
-  retain(object.cell());
-  return {object.cell(), [](Cell* cell) { release(cell); }};
 }
 
 }  // namespace
@@ -87,9 +76,14 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
   RUDA_CHECK(bindings || count == 0, RUDA_E_NULL, arg_bindings, "bindings is NULL with count %u", count);
   stream.check_healthy();
   const uint32_t slot_count = uint32_t(problem.operands.size());
-  Bound slots[max_slots] = {};
+  // Only the slots in use are set: clearing all would cost more than the checks.
+  Bound slots[max_slots];
   Span spans[max_slots];
-  Tensor* tensors[max_slots] = {};
+  Tensor* tensors[max_slots];
+  for (uint32_t s = 0; s < slot_count; ++s) {
+    slots[s].data = nullptr;
+    tensors[s] = nullptr;
+  }
   uint32_t bound = 0;
 
   for (uint32_t i = 0; i < count; ++i) {
@@ -149,7 +143,7 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
     RUDA_CHECK(workspace->storage->bytes() >= needed, RUDA_E_WORKSPACE, arg_workspace,
                "workspace: is %llu bytes, the plan needs %llu", (unsigned long long)workspace->storage->bytes(),
                (unsigned long long)needed);
-    if (problem.context->asynchronous()) workspace->storage->check_stream(stream, arg_workspace, "workspace");
+    if (problem.context->asynchronous()) workspace->storage->check_stream(stream, true, arg_workspace, "workspace");
   }
   stop.check();
 
@@ -166,10 +160,10 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
     if (stream.capturing()) [[unlikely]] {
       stream.keep(program.shared_from_this());
       for (uint32_t s = 0; s < slot_count; ++s)
-        if (tensors[s]) stream.keep(keep_storage(tensors[s]->storage_ref()));
+        if (tensors[s]) stream.keep(tensors[s]->storage(), problem.operands[s].is_output());
       for (uint32_t s = 0; s < slot_count; ++s)
-        if (problem.operands[s].role == Role::handle && slots[s].object) stream.keep(keep_object(*slots[s].object));
-      if (workspace) stream.keep(keep_storage(workspace->storage));
+        if (problem.operands[s].role == Role::handle && slots[s].object) stream.keep_object(*slots[s].object);
+      if (workspace) stream.keep(*workspace->storage.get(), true);
     }
   }
 }

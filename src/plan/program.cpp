@@ -50,6 +50,16 @@ std::shared_ptr<const Program> Program::build(Problem&& problem) {
   fail(RUDA_E_UNSUPPORTED, -1, "%s: no kernel takes the problem:%s", p.op->name, reasons.c_str());
 }
 
+void Program::run_queued(const Bound* slots, std::byte* workspace, Stream& stream, const StopSign& stop) const {
+  const DeviceScope scope(stream.device());
+  try {
+    kernel_->run(Launch{problem_, prepared_.blob_.data(), slots, workspace, stream, stop});
+  } catch (const Error& error) {
+    if (error.status == RUDA_E_DEVICE) stream.poison(error);
+    throw;
+  }
+}
+
 std::string Program::explain() const {
   std::string text = std::string(problem_.op->name) + ": " + kernel_->name;
   if (!prepared_.note_.empty()) text += " (" + prepared_.note_ + ")";

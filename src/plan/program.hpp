@@ -20,10 +20,13 @@ class Program : public std::enable_shared_from_this<Program> {
 
   // Runs with checked slots and a workspace that is large enough.
   void run(const Bound* slots, std::byte* workspace, Stream& stream, const StopSign& stop) const {
+    if (problem_.context->asynchronous()) return run_queued(slots, workspace, stream, stop);
     kernel_->run(Launch{problem_, prepared_.blob_.data(), slots, workspace, stream, stop});
   }
 
  private:
+  // On the stream's device; a failed submission poisons the stream.
+  void run_queued(const Bound* slots, std::byte* workspace, Stream& stream, const StopSign& stop) const;
   Problem problem_;
   const Kernel* kernel_ = nullptr;
   Prepare prepared_;

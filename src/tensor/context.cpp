@@ -1,6 +1,6 @@
 // src/tensor/context.cpp - life of contexts and streams.
 // SPDX-License-Identifier: Apache-2.0
-#include "tensor/context.hpp"
+#include "tensor/tensor.hpp"
 
 namespace ruda {
 
@@ -31,21 +31,25 @@ void Stream::poison(const Error& error) noexcept {
   poison_.store(error.status, std::memory_order_release);
 }
 
-void Stream::fail_poisoned() const {
+void Stream::fail_unhealthy() const {
+  context_.device().check_usable();
   std::lock_guard lock(mutex_);
   const ruda_status first = poison_.load(std::memory_order_relaxed);
-  fail_native(RUDA_E_STREAM_POISONED, "ruda", first, "stream: an earlier call failed with %s: %s", status_name(first),
-              poison_text_.c_str());
+  if (!first) return;  // a child of a process whose device survives forks
+  fail_native(RUDA_E_STREAM_POISONED, "ruda", first, "stream: an earlier call failed with %s: %s",
+              status_name(first), poison_text_.c_str());
 }
 
 void Stream::fail_capturing(const char* what) {
-  fail(RUDA_E_CAPTURE_UNSAFE, -1, "%s: waits or allocates, which a stream under capture does not allow", what);
+  fail(RUDA_E_CAPTURE_UNSAFE, -1, "%s: waits or allocates, which a stream under capture does not allow",
+       what);
 }
 
 void Stream::begin_capture() {
   check_healthy();
   RUDA_CHECK(!capturing(), RUDA_E_STATE, 0, "stream: is under capture already");
   kept_.clear();
+  kept_storages_.clear();
   queue_->begin_capture();
   capturing_.store(true, std::memory_order_release);
 }
@@ -54,10 +58,38 @@ Stream::Captured Stream::end_capture() {
   RUDA_CHECK(capturing(), RUDA_E_STATE, 0, "stream: is not under capture");
   capturing_.store(false, std::memory_order_release);
   Captured captured;
-  captured.kept = std::move(kept_);
-  kept_.clear();
+  captured.kept = std::exchange(kept_, {});
+  captured.storages = std::exchange(kept_storages_, {});
   captured.graph = queue_->end_capture();
   return captured;
+}
+
+void Stream::keep(Storage& storage, bool written) {
+  const auto [at, added] = kept_storages_.try_emplace(&storage, written);
+  at->second |= written;
+  if (!added) return;
+  storage.add_user();
+  kept_.emplace_back(&storage, [](Storage* kept) { kept->drop_user(); });
+}
+
+// Everything that a handle names hangs below the context, so the graph's own parent keeps the way back.
+void Stream::keep_object(const Object& object) {
+  retain(object.cell());
+  kept_.emplace_back(object.cell(), [](Cell* cell) { release(cell); });
+}
+
+void Graph::launch(Stream& stream) {
+  stream.check_healthy();
+  stream.check_not_capturing("ruda_graph_launch");
+  for (const auto& [storage, written] : captured.storages) storage->check_stream(stream, written, 1, "graph");
+  const DeviceScope scope(stream.device());
+  try {
+    stream.queue().launch(*captured.graph);
+  } catch (const Error& error) {
+    if (error.status == RUDA_E_DEVICE) stream.poison(error);
+    throw;
+  }
+  for (const auto& [storage, written] : captured.storages) storage->note_use(stream, written);
 }
 
 void Stream::sync() {

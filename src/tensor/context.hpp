@@ -3,15 +3,19 @@
 #pragma once
 #include "core/handle.hpp"
 #include "device/device.hpp"
+#include "device/fork.hpp"
 #include "device/log.hpp"
 #include "tensor/layout.hpp"
 
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 namespace ruda {
+
+class Storage;
 
 // A part that a higher layer hangs on the context (the plan cache).
 class ContextPart {
@@ -64,15 +68,18 @@ class Stream final : public Object {
  public:
   static constexpr Kind kind = Kind::stream;
   Stream(Context& context, std::unique_ptr<DeviceStream> opened);
+  ~Stream() override { queue_->close(); }
 
   Context& context() const { return context_; }
   Device& device() const { return context_.device(); }
   DeviceStream& queue() const { return *queue_; }
   const std::shared_ptr<DeviceStream>& shared_queue() const { return queue_; }
 
-  // Throws RUDA_E_STREAM_POISONED after an asynchronous failure.
+  // Throws RUDA_E_STREAM_POISONED after an asynchronous failure, RUDA_E_DEVICE in a forked child of a GPU
+  // context.
   void check_healthy() const {
-    if (poison_.load(std::memory_order_acquire)) [[unlikely]] fail_poisoned();
+    if (poison_.load(std::memory_order_acquire) || forked_since(generation_)) [[unlikely]]
+      fail_unhealthy();
   }
   void poison(const Error& error) noexcept;
   void sync();
@@ -81,21 +88,27 @@ class Stream final : public Object {
   bool capturing() const { return capturing_.load(std::memory_order_acquire); }
   // RUDA_E_CAPTURE_UNSAFE while the stream is captured; `what` names the call.
   void check_not_capturing(const char* what) const {
-    if (capturing()) [[unlikely]] fail_capturing(what);
+    if (capturing()) [[unlikely]]
+      fail_capturing(what);
   }
   void begin_capture();
   struct Captured {
     std::unique_ptr<DeviceGraph> graph;
     std::vector<std::shared_ptr<const void>> kept;
+    std::unordered_map<Storage*, bool> storages;  // of `kept`; true = written
   };
   Captured end_capture();
   void keep(std::shared_ptr<const void> object) { kept_.push_back(std::move(object)); }
+  void keep(Storage& storage, bool written);
+  void keep_object(const Object& object);
 
  private:
-  [[noreturn]] void fail_poisoned() const;
+  void fail_unhealthy() const;
   [[noreturn]] static void fail_capturing(const char* what);
   std::atomic<bool> capturing_{false};
   std::vector<std::shared_ptr<const void>> kept_;
+  std::unordered_map<Storage*, bool> kept_storages_;
+  const uint32_t generation_ = watch_forks();
   Context& context_;  // kept alive by the cell's parent
   std::shared_ptr<DeviceStream> queue_;
   std::atomic<ruda_status> poison_{RUDA_OK};
@@ -107,6 +120,7 @@ class Graph final : public Object {
  public:
   static constexpr Kind kind = Kind::graph;
   Graph(Context& context, Stream::Captured captured) : context(context), captured(std::move(captured)) {}
+  void launch(Stream& stream);
   Context& context;
   Stream::Captured captured;
 };

@@ -11,8 +11,16 @@ namespace ruda {
 
 Storage::Storage(Context& context, uint64_t bytes, Stream* stream)
     : device_(context.device()), bytes_(bytes), owned_(true) {
-  if (context.asynchronous() && stream) allocated_on_ = stream->shared_queue();
-  data_ = static_cast<std::byte*>(device_.allocate(bytes, allocated_on_.get()));
+  data_ = static_cast<std::byte*>(device_.allocate(bytes, stream ? &stream->queue() : nullptr));
+  if (!context.asynchronous() || !stream) return;
+  try {
+    streams_.push_back(stream->shared_queue());
+  } catch (...) {
+    device_.release(data_, bytes, &stream->queue());
+    throw;
+  }
+  sole_user_.store(&stream->queue(), std::memory_order_relaxed);
+  written_.store(true, std::memory_order_relaxed);
 }
 
 Storage::Storage(Context& context, void* data, uint64_t bytes, std::function<void()> on_release)
@@ -22,29 +30,50 @@ Storage::Storage(Context& context, void* data, uint64_t bytes, std::function<voi
       on_release_(std::move(on_release)) {}
 
 Storage::~Storage() {
-  if (owned_) device_.release(data_, bytes_, writer_ ? writer_.get() : allocated_on_.get());
-  if (on_release_) on_release_();
+  if (streams_.empty() || (owned_ && streams_.size() == 1)) {
+    if (owned_) device_.release(data_, bytes_, streams_.empty() ? nullptr : streams_[0].get());
+    if (on_release_) on_release_();
+    return;
+  }
+  // Others still use the memory: it goes back when all of them are past this point.
+  if (owned_)
+    on_release_ = [&device = device_, data = data_, bytes = bytes_] { device.release(data, bytes, nullptr); };
+  if (on_release_) device_.retire(std::move(on_release_), streams_);
 }
 
-void Storage::check_stream(const Stream& stream, int arg, const char* name) const {
+bool Storage::shared_with(const DeviceStream& queue) const {
+  for (const auto& entry : streams_)
+    if (entry.get() == &queue) return true;
+  return false;
+}
+
+void Storage::check_shared(const Stream& stream, bool write, int arg, const char* name) {
   std::lock_guard lock(mutex_);
-  RUDA_CHECK(!writer_ || writer_ == stream.shared_queue(), RUDA_E_WRONG_STREAM, arg,
-             "%s: was last written on another stream, call ruda_tensor_fence first", name);
-}
-
-void Storage::note_use(const Stream& stream, bool write) {
+  RUDA_CHECK(!written_.load(std::memory_order_relaxed) || shared_with(stream.queue()), RUDA_E_WRONG_STREAM,
+             arg, "%s: was last written on another stream, call ruda_tensor_fence first", name);
   if (!write) return;
+  for (const auto& entry : streams_)
+    if (entry.get() != &stream.queue()) stream.queue().follow(*entry);
+}
+
+void Storage::note_shared(const Stream& stream, bool write) {
   std::lock_guard lock(mutex_);
-  writer_ = stream.shared_queue();
+  if (write) {
+    streams_.assign(1, stream.shared_queue());
+    written_.store(true, std::memory_order_relaxed);
+  } else if (!shared_with(stream.queue())) {
+    streams_.push_back(stream.shared_queue());
+  }
+  sole_user_.store(streams_.size() == 1 ? streams_[0].get() : nullptr, std::memory_order_release);
 }
 
 void Storage::fence(Stream& stream) {
   std::lock_guard lock(mutex_);
-  if (!writer_ || writer_ == stream.shared_queue()) return;
-  const auto event = device_.open_event();
-  writer_->record(*event);
-  stream.queue().wait(*event);
-  writer_ = stream.shared_queue();
+  if (!written_.load(std::memory_order_relaxed) || shared_with(stream.queue())) return;
+  stream.check_not_capturing("ruda_tensor_fence");
+  stream.queue().follow(*streams_[0]);
+  streams_.push_back(stream.shared_queue());
+  sole_user_.store(nullptr, std::memory_order_release);
 }
 
 Tensor::Tensor(Context& context, StorageRef storage, LayoutRef layout, std::byte* data, bool read_only)
@@ -70,8 +99,9 @@ Ref<Tensor> make_view(const Tensor& tensor, const Layout& layout, int64_t offset
 Ref<Tensor> wrap_memory(Context& context, const Layout& layout, void* data, uint64_t bytes, bool read_only,
                         std::function<void()> on_release, int arg) {
   RUDA_CHECK(layout.low_bytes == 0, RUDA_E_SHAPE, arg, "strides are negative, expected 0 or more");
-  RUDA_CHECK(uint64_t(layout.high_bytes) <= bytes, RUDA_E_SHAPE, arg, "memory is %llu bytes, the shape needs %lld",
-             (unsigned long long)bytes, (long long)layout.high_bytes);
+  RUDA_CHECK(uint64_t(layout.high_bytes) <= bytes, RUDA_E_SHAPE, arg,
+             "memory is %llu bytes, the shape needs %lld", (unsigned long long)bytes,
+             (long long)layout.high_bytes);
   RUDA_CHECK(data || layout.high_bytes == 0, RUDA_E_NULL, arg, "data is NULL, the shape needs %lld bytes",
              (long long)layout.high_bytes);
   const DtypeInfo& info = dtype_info(layout.dtype);
@@ -90,7 +120,8 @@ Ref<Tensor> wrap_memory(Context& context, const Layout& layout, void* data, uint
   return tensor;
 }
 
-Layout layout_in(const ruda_tensor_desc* desc, bool allow_views, int arg, const char* name, uint32_t* out_flags) {
+Layout layout_in(const ruda_tensor_desc* desc, bool allow_views, int arg, const char* name,
+                 uint32_t* out_flags) {
   const ruda_tensor_desc copy = struct_in(desc, arg, name);
   RUDA_CHECK((copy.flags & ~uint32_t(RUDA_TENSOR_ALIGN_MASK | RUDA_TENSOR_READ_ONLY)) == 0 &&
                  (copy.flags & RUDA_TENSOR_ALIGN_MASK) <= 12,
@@ -116,8 +147,8 @@ void complete_shape(const Layout& layout, const int64_t* shape, int rank, int ar
       open = i;
       continue;
     }
-    RUDA_CHECK(shape[i] >= 0, RUDA_E_SHAPE, arg, "shape: extent of axis %d is %lld, expected 0 or more, or one -1", i,
-               (long long)shape[i]);
+    RUDA_CHECK(shape[i] >= 0, RUDA_E_SHAPE, arg,
+               "shape: extent of axis %d is %lld, expected 0 or more, or one -1", i, (long long)shape[i]);
     RUDA_CHECK(!__builtin_mul_overflow(known, shape[i], &known), RUDA_E_SHAPE, arg,
                "shape: element count overflows at axis %d", i);
   }

@@ -4,6 +4,7 @@
 #include "tensor/context.hpp"
 
 #include <functional>
+#include <vector>
 
 namespace ruda {
 
@@ -24,10 +25,20 @@ class Storage {
     if (users_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  // Before use on `stream`: RUDA_E_WRONG_STREAM if another stream wrote it last. Only called for asynchronous devices.
-  void check_stream(const Stream& stream, int arg, const char* name) const;
-  // After submission: remembers writer and users so that order and release are right.
-  void note_use(const Stream& stream, bool write);
+  // Order between streams; only called for asynchronous devices. After a write one stream owns the storage; a
+  // fence lets another read it too; a write by one of several orders itself after all of them and owns the
+  // storage again. Before use: RUDA_E_WRONG_STREAM when `stream` may not use the storage yet.
+  void check_stream(const Stream& stream, bool write, int arg, const char* name) {
+    if (sole_user_.load(std::memory_order_acquire) != &stream.queue()) [[unlikely]]
+      check_shared(stream, write, arg, name);
+  }
+  // After submission.
+  void note_use(const Stream& stream, bool write) {
+    if (sole_user_.load(std::memory_order_acquire) == &stream.queue() &&
+        (!write || written_.load(std::memory_order_relaxed))) [[likely]]
+      return;
+    note_shared(stream, write);
+  }
   void fence(Stream& stream);
 
  private:
@@ -37,9 +48,15 @@ class Storage {
   bool owned_ = false;
   std::function<void()> on_release_;
   std::atomic<uint64_t> users_{0};
-  mutable std::mutex mutex_;
-  std::shared_ptr<DeviceStream> writer_;
-  std::shared_ptr<DeviceStream> allocated_on_;
+  void check_shared(const Stream& stream, bool write, int arg, const char* name);
+  void note_shared(const Stream& stream, bool write);
+  bool shared_with(const DeviceStream& queue) const;
+
+  std::atomic<DeviceStream*> sole_user_{nullptr};  // the only entry of streams_
+  std::atomic<bool> written_{false};               // streams_[0] wrote, or drew the memory
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<DeviceStream>>
+      streams_;  // those that may use the storage; all, when not written
 };
 
 class StorageRef {

@@ -61,12 +61,12 @@ Ref<Tensor> copy_new(Stream& stream, ruda_tensor from, uint32_t dtype) {
   return Ref<Tensor>::adopt(&get_tensor(out, -1));
 }
 
-Tensor& same_context(Stream& stream, ruda_tensor handle, int arg, const char* name) {
+Tensor& same_context(Stream& stream, ruda_tensor handle, int arg, const char* name, bool write = false) {
   Tensor& tensor = get_tensor(handle, arg, name);
   RUDA_CHECK(&tensor.context() == &stream.context(), RUDA_E_ARGUMENT, arg,
              "%s: belongs to another context than the stream", name);
   stream.check_healthy();
-  if (stream.context().asynchronous()) tensor.storage().check_stream(stream, arg, name);
+  if (stream.context().asynchronous()) tensor.storage().check_stream(stream, write, arg, name);
   return tensor;
 }
 
@@ -90,7 +90,7 @@ ruda_status ruda_tensor_write(ruda_stream stream, ruda_tensor tensor, const void
   return guard(__func__, [&] {
     Stream& s = get_stream(stream);
     s.check_not_capturing("ruda_tensor_write");
-    Tensor& t = ops::same_context(s, tensor, 1, "tensor");
+    Tensor& t = ops::same_context(s, tensor, 1, "tensor", true);
     const uint64_t need = t.layout().packed_bytes();
     RUDA_CHECK(data || !bytes, RUDA_E_NULL, 2, "data is NULL with %llu bytes", (unsigned long long)bytes);
     RUDA_CHECK(bytes == need, RUDA_E_SHAPE, 3, "bytes is %llu, the tensor holds %llu", (unsigned long long)bytes,
