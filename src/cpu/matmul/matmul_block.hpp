@@ -6,6 +6,13 @@
 
 #include <stdint.h>
 
+// Before a loop over an array of vectors, which must live in registers at every optimisation level.
+#if defined(__clang__)
+#define RUDA_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define RUDA_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 namespace ruda::cpu {
 
 // y[m, n] = x[m, k] x weights[n, k]^T + bias[n]. Strides in elements, rows dense.
@@ -37,7 +44,7 @@ struct alignas(64) BlockActivations {
     float scale16[16];
   };
   float scale[4], sum[4];  // of each 32 activations
-  float sum_of_pair[8];    // 0, sum[0], 0, sum[1], ...
+  float scale_sum[8];      // scale[0], sum[0], scale[1], sum[1], ...
 };
 
 // Few rows: activations as 16-bit integers with one power-of-two scale for each 32.

@@ -92,9 +92,9 @@ bool quantize(const BlockMatmul& call, int64_t row, BlockActivations* to) {
     _mm512_store_ps(to->scale16,
                     _mm512_permutexvar_ps(_mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0),
                                           _mm512_castps128_ps512(_mm_load_ps(to->scale))));
-    const __m128 sums = _mm_load_ps(to->sum);
-    _mm_store_ps(to->sum_of_pair, _mm_unpacklo_ps(_mm_setzero_ps(), sums));
-    _mm_store_ps(to->sum_of_pair + 4, _mm_unpackhi_ps(_mm_setzero_ps(), sums));
+    const __m128 scales = _mm_load_ps(to->scale), sums = _mm_load_ps(to->sum);
+    _mm_store_ps(to->scale_sum, _mm_unpacklo_ps(scales, sums));
+    _mm_store_ps(to->scale_sum + 4, _mm_unpackhi_ps(scales, sums));
   }
   return fits;
 }
@@ -104,7 +104,7 @@ bool quantize(const BlockMatmul& call, int64_t row, BlockActivations* to) {
 template <int Type, int M>
 RUDA_INLINE void weight_row(const uint8_t* p, int64_t k, const BlockActivations* from, int64_t groups, F32* sums) {
   if constexpr (Type == block_q4_0) row_of_32<FormatQ4_0, M>(p, k, from, groups, sums);
-  if constexpr (Type == block_q4_1) row_of_32<FormatQ4_1, M>(p, k, from, groups, sums);
+  if constexpr (Type == block_q4_1) row_q4_1<M>(p, k, from, groups, sums);
   if constexpr (Type == block_q5_0) row_of_32<FormatQ5_0, M>(p, k, from, groups, sums);
   if constexpr (Type == block_q5_1) row_of_32<FormatQ5_1, M>(p, k, from, groups, sums);
   if constexpr (Type == block_q8_0) row_q8_0<M>(p, k, from, groups, sums);
@@ -113,19 +113,52 @@ RUDA_INLINE void weight_row(const uint8_t* p, int64_t k, const BlockActivations*
   if constexpr (Type == block_q6_k) row_q6_k<M>(p, k, from, groups, sums);
 }
 
+// Lane sums of four vectors, each in the order of sum().
+RUDA_INLINE __m128 sum_of_each(const F32* v) {
+  __m128 r[4];
+  RUDA_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(v[i]), _mm512_extractf32x8_ps(v[i], 1));
+    r[i] = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  }
+  const __m128 s01 = _mm_add_ps(_mm_unpacklo_ps(r[0], r[1]), _mm_unpackhi_ps(r[0], r[1]));
+  const __m128 s23 = _mm_add_ps(_mm_unpacklo_ps(r[2], r[3]), _mm_unpackhi_ps(r[2], r[3]));
+  return _mm_add_ps(_mm_movelh_ps(s01, s23), _mm_movehl_ps(s23, s01));
+}
+
+RUDA_INLINE void store_four(const BlockMatmul& call, int64_t m, int64_t n, int count, __m128 value) {
+  F32 v = _mm512_castps128_ps512(value);
+  if (call.bias)
+    v = v + (call.bias_bf16 ? load((const bf16*)call.bias + n, count) : load((const float*)call.bias + n, count));
+  const int64_t at = m * call.y_stride + n;
+  if (call.y_bf16)
+    store((bf16*)call.y + at, v, count);
+  else
+    store((float*)call.y + at, v, count);
+}
+
 template <int Type, int M>
 void rows(const BlockMatmul& call, int64_t m_begin, const BlockActivations* from, int64_t begin, int64_t end) {
   const int64_t groups = (call.k + 127) / 128;
   const uint8_t* p = call.weights + begin * call.weight_row_bytes;
-  for (int64_t n = begin; n < end; ++n, p += call.weight_row_bytes) {
-    F32 sums[M];
-    for (int m = 0; m < M; ++m) sums[m] = _mm512_setzero_ps();
-    weight_row<Type, M>(p, call.k, from, groups, sums);
-    const float bias = call.bias ? load_bias(call, n) : 0.0f;
+  for (int64_t n = begin; n < end; n += 4) {
+    const int count = end - n < 4 ? (int)(end - n) : 4;
+    F32 sums[M][4];
+    RUDA_UNROLL
     for (int m = 0; m < M; ++m) {
-      const float value = call.bias ? sum(sums[m]) + bias : sum(sums[m]);
-      store_y(call, (m_begin + m) * call.y_stride + n, value);
+      RUDA_UNROLL
+      for (int c = 0; c < 4; ++c) sums[m][c] = _mm512_setzero_ps();
     }
+    for (int c = 0; c < count; ++c, p += call.weight_row_bytes) {
+      F32 row[M];
+      RUDA_UNROLL
+      for (int m = 0; m < M; ++m) row[m] = _mm512_setzero_ps();
+      weight_row<Type, M>(p, call.k, from, groups, row);
+      RUDA_UNROLL
+      for (int m = 0; m < M; ++m) sums[m][c] = row[m];
+    }
+    RUDA_UNROLL
+    for (int m = 0; m < M; ++m) store_four(call, m_begin + m, n, count, sum_of_each(sums[m]));
   }
 }
 
@@ -166,11 +199,14 @@ struct DotMicro {
                    float* sums, bool add) {
     for (int r0 = 0; r0 < 16 * Rows16; r0 += 8) {
       F32 acc[8][Cols16];
+      RUDA_UNROLL
       for (int r = 0; r < 8; ++r)
+        RUDA_UNROLL
         for (int c = 0; c < Cols16; ++c) acc[r][c] = add ? _mm512_load_ps(sums + 32 * (r0 + r) + 16 * c) : zero();
       for (int64_t p = 0; p < 16 * steps; ++p) {
         const __m512bh b0 = (__m512bh)_mm512_load_si512(panel0 + 64 * p);
         const __m512bh b1 = Cols16 > 1 ? (__m512bh)_mm512_load_si512(panel1 + 64 * p) : b0;
+        RUDA_UNROLL
         for (int r = 0; r < 8; ++r) {
           int32_t pair;
           __builtin_memcpy(&pair, x + (r0 + r) * stride + 2 * p, 4);
@@ -179,7 +215,9 @@ struct DotMicro {
           if constexpr (Cols16 > 1) acc[r][1] = _mm512_dpbf16_ps(acc[r][1], a, b1);
         }
       }
+      RUDA_UNROLL
       for (int r = 0; r < 8; ++r)
+        RUDA_UNROLL
         for (int c = 0; c < Cols16; ++c) _mm512_store_ps(sums + 32 * (r0 + r) + 16 * c, acc[r][c]);
     }
   }

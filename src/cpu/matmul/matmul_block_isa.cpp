@@ -13,17 +13,24 @@ RUDA_INLINE F32 load_x(const bf16* x) { return load(x); }
 template <int R, int C, class X>
 RUDA_INLINE void block(const BlockMatmul& call, const X* x, const float* w, int64_t m, int64_t n) {
   F32 acc[R][C];
+  RUDA_UNROLL
   for (int r = 0; r < R; ++r)
+    RUDA_UNROLL
     for (int c = 0; c < C; ++c) acc[r][c] = zero();
   for (int64_t i = 0; i < call.k; i += lanes) {
     F32 b[C];
+    RUDA_UNROLL
     for (int c = 0; c < C; ++c) b[c] = load(w + c * call.k + i);
+    RUDA_UNROLL
     for (int r = 0; r < R; ++r) {
       const F32 a = load_x(x + r * call.x_stride + i);
+      RUDA_UNROLL
       for (int c = 0; c < C; ++c) acc[r][c] = fma(a, b[c], acc[r][c]);
     }
   }
+  RUDA_UNROLL
   for (int r = 0; r < R; ++r)
+    RUDA_UNROLL
     for (int c = 0; c < C; ++c) {
       float v = sum(acc[r][c]);
       if (call.bias)

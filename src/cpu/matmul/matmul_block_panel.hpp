@@ -73,15 +73,18 @@ RUDA_INLINE void write_panel(const PanelCodes& codes, const F32* scale, F32 min,
   // In a 128-bit lane: bytes 0..7 of one row, 8..15 of the next; bytes e and e + 1 of both, the rest zero.
   const __m512i first = _mm512_set4_epi32(0x09808080, 0x08808080, 0x01808080, (int)0x00808080);
   const F32 min0 = _mm512_permutexvar_ps(lower, min), min1 = _mm512_permutexvar_ps(upper, min);
+  RUDA_UNROLL
   for (int half = 0; half < 2; ++half) {
     const F32 small = _mm512_mul_ps(scale[half], _mm512_set1_ps(0x1p-24f));
     const F32 scale0 = _mm512_permutexvar_ps(lower, small), scale1 = _mm512_permutexvar_ps(upper, small);
     const __m512i* z = codes.z[half];
+    RUDA_UNROLL
     for (int quarter = 0; quarter < 2; ++quarter) {
       const __m512i rows0 =
           quarter ? _mm512_unpackhi_epi64(z[0], z[1]) : _mm512_unpacklo_epi64(z[0], z[1]);
       const __m512i rows1 =
           quarter ? _mm512_unpackhi_epi64(z[2], z[3]) : _mm512_unpacklo_epi64(z[2], z[3]);
+      RUDA_UNROLL
       for (int pair = 0; pair < 4; ++pair) {
         const __m512i pick = _mm512_add_epi32(first, _mm512_set1_epi32(2 * pair << 24));
         const F32 q0 = _mm512_cvtepi32_ps(_mm512_shuffle_epi8(rows0, pick));
@@ -100,10 +103,12 @@ template <int Bytes, int Codes, int HighBits, int Subtract, bool HasMin>
 RUDA_INLINE void unpack_32(const PanelRows& rows, int64_t block, uint8_t* to) {
   const int64_t at = block * Bytes;
   PanelCodes codes;
+  RUDA_UNROLL
   for (int i = 0; i < 4; ++i) {
     const __m512i v = four_rows(rows, i, at + Codes);
     codes.z[0][i] = low_nibbles(v);
     codes.z[1][i] = high_nibbles(v);
+    RUDA_UNROLL
     for (int half = 0; half < 2; ++half) {
       __m512i& z = codes.z[half][i];
       if constexpr (HighBits != 0)
@@ -119,6 +124,7 @@ RUDA_INLINE void unpack_32(const PanelRows& rows, int64_t block, uint8_t* to) {
 RUDA_INLINE void unpack_q8_0(const PanelRows& rows, int64_t block, uint8_t* to) {
   const int64_t at = block * 34;
   PanelCodes codes;
+  RUDA_UNROLL
   for (int i = 0; i < 4; ++i) {
     codes.z[0][i] = four_rows(rows, i, at + 2);
     codes.z[1][i] = four_rows(rows, i, at + 18);
@@ -144,12 +150,17 @@ RUDA_INLINE void unpack_k(const PanelRows& rows, int64_t block, uint8_t* to) {
                                                _mm512_and_si512(_mm512_srli_epi32(s1, 2), top2))};
   for (int run = 0; run < 4; ++run) {
     __m512i packed[2][4];
+    RUDA_UNROLL
     for (int half = 0; half < 2; ++half)
+      RUDA_UNROLL
       for (int i = 0; i < 4; ++i) packed[half][i] = four_rows(rows, i, codes_at + 32 * run + 16 * half);
+    RUDA_UNROLL
     for (int nibble = 0; nibble < 2; ++nibble) {
       const int sub = 2 * run + nibble;
       PanelCodes codes;
+      RUDA_UNROLL
       for (int half = 0; half < 2; ++half)
+        RUDA_UNROLL
         for (int i = 0; i < 4; ++i) {
           __m512i z = nibble ? high_nibbles(packed[half][i]) : low_nibbles(packed[half][i]);
           if constexpr (Five)
@@ -172,10 +183,13 @@ RUDA_INLINE void unpack_q6_k(const PanelRows& rows, int64_t block, uint8_t* to) 
   const int64_t at = block * 210;
   const F32 d = upper_f16(gather32(rows, at + 206));
   for (int half_block = 0; half_block < 2; ++half_block)
+    RUDA_UNROLL
     for (int part = 0; part < 4; ++part) {
       const int64_t low_at = at + 64 * half_block + 32 * (part & 1), high_at = at + 128 + 32 * half_block;
       PanelCodes codes;
+      RUDA_UNROLL
       for (int half = 0; half < 2; ++half)
+        RUDA_UNROLL
         for (int i = 0; i < 4; ++i) {
           const __m512i low = four_rows(rows, i, low_at + 16 * half), high = four_rows(rows, i, high_at + 16 * half);
           const __m512i top = _mm512_and_si512(
@@ -186,6 +200,7 @@ RUDA_INLINE void unpack_q6_k(const PanelRows& rows, int64_t block, uint8_t* to) 
       const int sub = 8 * half_block + 2 * part;  // of 16 scales
       const __m512i four = gather32(rows, at + 192 + (sub & ~3));
       F32 scale[2];
+      RUDA_UNROLL
       for (int half = 0; half < 2; ++half) {
         const __m128i shift = _mm_cvtsi32_si128(24 - 8 * ((sub + half) & 3));
         scale[half] =

@@ -13,13 +13,12 @@ namespace {
 
 typedef __m512i Words;
 
+// Bytes ahead of the reads; the weights come from memory once.
+constexpr int prefetch_distance = 2048;
+
 struct FormatQ4_0 {
   static constexpr int bytes = 18, codes = 2, high_bits = 0, subtract = 8;
   static constexpr bool has_min = false;
-};
-struct FormatQ4_1 {
-  static constexpr int bytes = 20, codes = 4, high_bits = 0, subtract = 0;
-  static constexpr bool has_min = true;
 };
 struct FormatQ5_0 {
   static constexpr int bytes = 22, codes = 6, high_bits = 2, subtract = 16;
@@ -103,6 +102,7 @@ RUDA_INLINE void group_of_32(const uint8_t* p, int count, const BlockActivations
     scale = _mm512_permutexvar_ps(_mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0),
                                   _mm512_castps128_ps512(_mm_cvtph_ps(_mm_cvtsi64_si128((int64_t)d))));
   }
+  RUDA_UNROLL
   for (int m = 0; m < M; ++m) {
     const BlockActivations& a = x[m * groups];
     Words sum = F::subtract ? _mm512_load_si512(a.offset0) : _mm512_setzero_si512();
@@ -111,30 +111,98 @@ RUDA_INLINE void group_of_32(const uint8_t* p, int count, const BlockActivations
     sum = dot(sum, s.low_odd, a.q + 64);
     sum = dot(sum, s.high_odd, a.q + 96);
     sums[m] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_mul_ps(scale, _mm512_load_ps(a.scale16)), sums[m]);
-    if constexpr (F::has_min) mins[m] = _mm256_fmadd_ps(pairs, _mm256_load_ps(a.sum_of_pair), mins[m]);
+    if constexpr (F::has_min) mins[m] = _mm256_fmadd_ps(pairs, _mm256_load_ps(a.scale_sum), mins[m]);
   }
+}
+
+// Q4_1 blocks are five 32-bit words, so one permutation collects what four of them hold at the same place.
+struct WordsQ4_1 {
+  Words low, high;  // words 0..15 and 4..19 of the group
+};
+RUDA_INLINE Words codes_q4_1(WordsQ4_1 w) {
+  return _mm512_permutex2var_epi32(
+      w.low, _mm512_set_epi32(31, 30, 29, 28, 26, 25, 24, 23, 9, 8, 7, 6, 4, 3, 2, 1), w.high);
+}
+
+// Eight blocks, of which the first group and `second` words of the other exist.
+template <int M, bool Two>
+RUDA_INLINE void groups_q4_1(WordsQ4_1 a, WordsQ4_1 b, const BlockActivations* x, int64_t groups, F32* sums,
+                             F32* pairs) {
+  const Words heads = _mm512_permutex2var_epi32(
+      a.low, _mm512_set_epi32(31, 26, 21, 16, 31, 26, 21, 16, 31, 26, 21, 16, 15, 10, 5, 0), b.low);
+  const F32 scale_min = _mm512_cvtph_ps(_mm512_castsi512_si256(heads));
+  const Split s = split(codes_q4_1(a));
+  Split t{};
+  if constexpr (Two) t = split(codes_q4_1(b));
+  const Words pick = _mm512_set_epi32(6, 6, 6, 6, 4, 4, 4, 4, 2, 2, 2, 2, 0, 0, 0, 0);
+  RUDA_UNROLL
+  for (int m = 0; m < M; ++m) {
+    const BlockActivations *xa = x + m * groups, *xb = xa + (Two ? 1 : 0);
+    F32 by = _mm512_castps256_ps512(_mm256_load_ps(xa->scale_sum));
+    if constexpr (Two) by = _mm512_insertf32x8(by, _mm256_load_ps(xb->scale_sum), 1);
+    else by = _mm512_zextps256_ps512(_mm256_load_ps(xa->scale_sum));
+    const F32 scaled = _mm512_mul_ps(scale_min, by);
+    pairs[m] = _mm512_add_ps(pairs[m], scaled);
+    Words sum = dot(_mm512_setzero_si512(), s.low_even, xa->q);
+    sum = dot(sum, s.high_even, xa->q + 32);
+    sum = dot(sum, s.low_odd, xa->q + 64);
+    sum = dot(sum, s.high_odd, xa->q + 96);
+    sums[m] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_permutexvar_ps(pick, scaled), sums[m]);
+    if constexpr (Two) {
+      sum = dot(_mm512_setzero_si512(), t.low_even, xb->q);
+      sum = dot(sum, t.high_even, xb->q + 32);
+      sum = dot(sum, t.low_odd, xb->q + 64);
+      sum = dot(sum, t.high_odd, xb->q + 96);
+      const Words pick_b = _mm512_add_epi32(pick, _mm512_set1_epi32(8));
+      sums[m] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_permutexvar_ps(pick_b, scaled), sums[m]);
+    }
+  }
+}
+
+template <int M>
+RUDA_INLINE void row_q4_1(const uint8_t* p, int64_t k, const BlockActivations* x, int64_t groups, F32* sums) {
+  F32 pairs[M];
+  RUDA_UNROLL
+  for (int m = 0; m < M; ++m) pairs[m] = _mm512_setzero_ps();
+  int64_t left = k / 32;
+  for (; left >= 8; left -= 8, p += 160, x += 2) {
+    _mm_prefetch((const char*)p + prefetch_distance, _MM_HINT_T0);
+    _mm_prefetch((const char*)p + prefetch_distance + 64, _MM_HINT_T0);
+    _mm_prefetch((const char*)p + prefetch_distance + 128, _MM_HINT_T0);
+    const WordsQ4_1 a{_mm512_loadu_si512(p), _mm512_loadu_si512(p + 16)};
+    const WordsQ4_1 b{_mm512_loadu_si512(p + 80), _mm512_loadu_si512(p + 96)};
+    groups_q4_1<M, true>(a, b, x, groups, sums, pairs);
+  }
+  for (; left > 0; left -= 4, p += 80, ++x) {
+    const uint32_t words = left >= 4 ? 20 : 5 * (uint32_t)left;
+    const uint32_t exist = (1u << words) - 1;
+    const WordsQ4_1 a{_mm512_maskz_loadu_epi32((__mmask16)exist, p),
+                      _mm512_maskz_loadu_epi32((__mmask16)(exist >> 4), p + 16)};
+    groups_q4_1<M, false>(a, a, x, groups, sums, pairs);
+  }
+  // Odd lanes hold minimum times sum.
+  RUDA_UNROLL
+  for (int m = 0; m < M; ++m) sums[m] = _mm512_mask_add_ps(sums[m], 0xaaaa, sums[m], pairs[m]);
 }
 
 template <class F, int M>
 RUDA_INLINE void row_of_32(const uint8_t* p, int64_t k, const BlockActivations* x, int64_t groups, F32* sums) {
   __m256 mins[M];
+  RUDA_UNROLL
   for (int m = 0; m < M; ++m) mins[m] = _mm256_setzero_ps();
   const int64_t full = k / 128;
   for (int64_t g = 0; g < full; ++g, p += 4 * F::bytes) {
-    _mm_prefetch((const char*)p + 1024, _MM_HINT_T0);
-    _mm_prefetch((const char*)p + 1024 + 64, _MM_HINT_T0);
+    _mm_prefetch((const char*)p + prefetch_distance, _MM_HINT_T0);
+    _mm_prefetch((const char*)p + prefetch_distance + 64, _MM_HINT_T0);
     group_of_32<F, M>(p, 4, x + g, groups, sums, mins);
   }
   const int rest = (int)(k / 32 & 3);
   if (rest) group_of_32<F, M>(p, rest, x + full, groups, sums, mins);
   if constexpr (F::has_min)
+    RUDA_UNROLL
     for (int m = 0; m < M; ++m)
-      sums[m] = _mm512_add_ps(sums[m], _mm512_zextps256_ps512(mins[m]));
+      sums[m] = _mm512_mask_add_ps(sums[m], 0x00aa, sums[m], _mm512_castps256_ps512(mins[m]));
 }
-
-struct FormatQ8_0 {
-  static constexpr int bytes = 34;
-};
 
 template <int M>
 RUDA_INLINE void group_q8_0(const uint8_t* p, int count, const BlockActivations* x, int64_t groups, F32* sums) {
@@ -144,10 +212,13 @@ RUDA_INLINE void group_q8_0(const uint8_t* p, int count, const BlockActivations*
   if (count > 3) d |= load_16(p + 102) << 48;
   const __m128 scale = _mm_cvtph_ps(_mm_cvtsi64_si128((int64_t)d));
   __m512 scaled[M];
+  RUDA_UNROLL
   for (int m = 0; m < M; ++m)
     scaled[m] = _mm512_castps128_ps512(_mm_mul_ps(scale, _mm_load_ps(x[m * groups].scale)));
+  RUDA_UNROLL
   for (int b = 0; b < count; ++b) {
     const Words codes = _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i*)(p + 34 * b + 2)));
+    RUDA_UNROLL
     for (int m = 0; m < M; ++m) {
       const Words sum = dot(_mm512_setzero_si512(), codes, x[m * groups].q + 32 * b);
       sums[m] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_permutexvar_ps(_mm512_set1_epi32(b), scaled[m]),
@@ -160,9 +231,9 @@ template <int M>
 RUDA_INLINE void row_q8_0(const uint8_t* p, int64_t k, const BlockActivations* x, int64_t groups, F32* sums) {
   const int64_t full = k / 128;
   for (int64_t g = 0; g < full; ++g, p += 4 * 34) {
-    _mm_prefetch((const char*)p + 1024, _MM_HINT_T0);
-    _mm_prefetch((const char*)p + 1024 + 64, _MM_HINT_T0);
-    _mm_prefetch((const char*)p + 1024 + 128, _MM_HINT_T0);
+    _mm_prefetch((const char*)p + prefetch_distance, _MM_HINT_T0);
+    _mm_prefetch((const char*)p + prefetch_distance + 64, _MM_HINT_T0);
+    _mm_prefetch((const char*)p + prefetch_distance + 128, _MM_HINT_T0);
     group_q8_0<M>(p, 4, x + g, groups, sums);
   }
   const int rest = (int)(k / 32 & 3);
@@ -194,11 +265,14 @@ template <bool Five, int M>
 RUDA_INLINE void row_k(const uint8_t* p, int64_t k, const BlockActivations* x, int64_t groups, F32* sums) {
   constexpr int bytes = Five ? 176 : 144, codes = Five ? 48 : 16;
   __m256 mins[M];
+  RUDA_UNROLL
   for (int m = 0; m < M; ++m) mins[m] = _mm256_setzero_ps();
   for (int64_t g = 0; g < k / 128; g += 2, p += bytes) {
-    for (int line = 0; line < bytes; line += 64) _mm_prefetch((const char*)p + 1024 + line, _MM_HINT_T0);
+    RUDA_UNROLL
+    for (int line = 0; line < bytes; line += 64) _mm_prefetch((const char*)p + prefetch_distance + line, _MM_HINT_T0);
     const ScaleMin s = scales_k(p);
     __m512 scaled[M];
+    RUDA_UNROLL
     for (int m = 0; m < M; ++m) {
       const BlockActivations &a = x[m * groups + g], &b = x[m * groups + g + 1];
       scaled[m] = _mm512_castps256_ps512(_mm256_mul_ps(s.scale, both(a.scale, b.scale)));
@@ -207,6 +281,7 @@ RUDA_INLINE void row_k(const uint8_t* p, int64_t k, const BlockActivations* x, i
     Words fifth = _mm512_setzero_si512();
     if constexpr (Five)
       fifth = _mm512_broadcast_i64x4(_mm256_loadu_si256((const __m256i*)(p + 16)));
+    RUDA_UNROLL
     for (int half = 0; half < 2; ++half) {
       Split w = split(_mm512_loadu_si512(p + codes + 64 * half));
       if constexpr (Five) {
@@ -225,6 +300,7 @@ RUDA_INLINE void row_k(const uint8_t* p, int64_t k, const BlockActivations* x, i
       const Words pick = half ? _mm512_set_epi32(6, 6, 6, 6, 6, 6, 6, 6, 4, 4, 4, 4, 4, 4, 4, 4)
                               : _mm512_set_epi32(2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0);
       const Words pick_high = _mm512_add_epi32(pick, _mm512_set1_epi32(1));
+      RUDA_UNROLL
       for (int m = 0; m < M; ++m) {
         const BlockActivations& a = x[m * groups + g + half];
         const Words low = dot(dot(_mm512_setzero_si512(), w.low_even, a.q), w.low_odd, a.q + 64);
@@ -234,6 +310,7 @@ RUDA_INLINE void row_k(const uint8_t* p, int64_t k, const BlockActivations* x, i
       }
     }
   }
+  RUDA_UNROLL
   for (int m = 0; m < M; ++m) sums[m] = _mm512_add_ps(sums[m], _mm512_zextps256_ps512(mins[m]));
 }
 
@@ -241,16 +318,18 @@ template <int M>
 RUDA_INLINE void row_q6_k(const uint8_t* p, int64_t k, const BlockActivations* x, int64_t groups, F32* sums) {
   const Words three = _mm512_set1_epi16(0x30);
   for (int64_t g = 0; g < k / 128; g += 2, p += 210) {
-    for (int line = 0; line < 210; line += 64) _mm_prefetch((const char*)p + 1024 + line, _MM_HINT_T0);
+    for (int line = 0; line < 210; line += 64) _mm_prefetch((const char*)p + prefetch_distance + line, _MM_HINT_T0);
     const __m512 d = _mm512_broadcastss_ps(_mm_cvtph_ps(_mm_cvtsi32_si128((int)load_16(p + 208))));
     const __m512 scale = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load_128(p + 192))), d);
     __m512 scaled[M];
+    RUDA_UNROLL
     for (int m = 0; m < M; ++m) {
       const __m512 each = _mm512_permutexvar_ps(
           _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0),
           _mm512_castps256_ps512(both(x[m * groups + g].scale, x[m * groups + g + 1].scale)));
       scaled[m] = _mm512_mul_ps(scale, each);
     }
+    RUDA_UNROLL
     for (int half = 0; half < 2; ++half) {
       Split w = split(_mm512_loadu_si512(p + 64 * half));
       // Two more bits a code: elements 0..31 at bit 0, 32..63 at 2, 64..95 at 4, 96..127 at 6 of the same byte.
@@ -265,6 +344,7 @@ RUDA_INLINE void row_q6_k(const uint8_t* p, int64_t k, const BlockActivations* x
       const Words pick = _mm512_add_epi32(_mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0),
                                           _mm512_set1_epi32(8 * half));
       const Words pick_high = _mm512_add_epi32(pick, _mm512_set1_epi32(4));
+      RUDA_UNROLL
       for (int m = 0; m < M; ++m) {
         const BlockActivations& a = x[m * groups + g + half];
         const Words low = dot(dot(_mm512_load_si512(a.offset0), w.low_even, a.q), w.low_odd, a.q + 64);
