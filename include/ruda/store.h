@@ -91,6 +91,20 @@ RUDA_API ruda_status RUDA_CALL ruda_store_find(ruda_store store, const char *nam
 RUDA_API ruda_status RUDA_CALL ruda_store_data(ruda_store store, uint64_t index, const void **out_data,
                                                uint64_t *out_bytes) RUDA_NX;
 
+/** Read-only tensor on the bytes of tensor `index` where they lie: nothing is copied, and the store stays
+ *  mapped until the tensor's storage is gone. For contexts whose device computes in host memory. Status:
+ *  RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_INDEX, RUDA_E_UNSUPPORTED (the device has its own memory: use
+ *  ruda_store_load; an encoding that tensors do not have), RUDA_E_ARGUMENT (memory given to
+ *  ruda_store_open_memory is not aligned to its elements), RUDA_E_IO (the file's size has changed),
+ *  RUDA_E_OOM_HOST. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_store_tensor(ruda_store store, ruda_context context, uint64_t index,
+                                                 ruda_tensor *out) RUDA_NX;
+
+/** New tensor on the stream's device with a copy of tensor `index`.
+ *  Status: as ruda_store_tensor and ruda_tensor_write, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_store_load(ruda_store store, ruda_stream stream, uint64_t index,
+                                               ruda_tensor *out) RUDA_NX;
+
 /** Number of metadata entries. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [I] */
 RUDA_API ruda_status RUDA_CALL ruda_store_meta_count(ruda_store store, uint64_t *out) RUDA_NX;
 

@@ -1,6 +1,6 @@
 // src/store/c_api.cpp - the C entries of store.h.
 // SPDX-License-Identifier: Apache-2.0
-#include "store/desc.hpp"
+#include "core/struct_in.hpp"
 #include "store/store.hpp"
 #include "store/text.hpp"
 
@@ -14,12 +14,10 @@ using store::Store;
 using ull = unsigned long long;
 
 ruda_store_desc read_desc(const ruda_store_desc* desc, int arg) {
-  const ruda_store_desc out = store::copy_in(desc, RUDA_STORE_DESC_INIT, arg);
+  const ruda_store_desc defaults = RUDA_STORE_DESC_INIT;
+  const ruda_store_desc out = struct_in(desc ? desc : &defaults, arg, "desc");
   RUDA_CHECK(out.format == RUDA_STORE_DETECT || out.format == RUDA_STORE_GGUF, RUDA_E_ARGUMENT, arg,
              "desc.format is %u, expected RUDA_STORE_DETECT (0) or RUDA_STORE_GGUF (1)", out.format);
-  for (const ruda_ext* ext = out.next; ext; ext = ext->next)
-    RUDA_CHECK(ext->flags & 1, RUDA_E_STRUCT_TOO_NEW, arg, "desc.next has extension type %u, none is known",
-               ext->type);
   return out;
 }
 
@@ -122,7 +120,6 @@ extern "C" ruda_status ruda_store_name(ruda_store store, uint64_t index, const c
 extern "C" ruda_status ruda_store_get_info(ruda_store store, uint64_t index,
                                            ruda_store_info* inout) noexcept {
   return guard(__func__, [&] {
-    store::check_out(inout, 2);
     const Store& object = get<Store>(store, 0, "store");
     const GgufTensor& tensor = object.gguf().tensors[tensor_index(object, index, 1)];
     ruda_store_info info = RUDA_STORE_INFO_INIT;
@@ -132,7 +129,7 @@ extern "C" ruda_status ruda_store_get_info(ruda_store store, uint64_t index,
     info.rank = tensor.rank;
     info.offset_bytes = tensor.offset;
     info.bytes = tensor.bytes.size();
-    store::copy_out(info, inout);
+    struct_out(inout, info, 2, "inout");
   });
 }
 
@@ -163,6 +160,35 @@ extern "C" ruda_status ruda_store_data(ruda_store store, uint64_t index, const v
   });
 }
 
+extern "C" ruda_status ruda_store_tensor(ruda_store store, ruda_context context, uint64_t index,
+                                         ruda_tensor* out) noexcept {
+  return guard(__func__, [&] {
+    RUDA_CHECK(out, RUDA_E_NULL, 3, "out is NULL");
+    *out = nullptr;
+    Store& object = get<Store>(store, 0, "store");
+    Context& device = get<Context>(context, 1, "context");
+    *out = store::mapped_tensor(object, device, tensor_index(object, index, 2)).detach<ruda_tensor>();
+  });
+}
+
+extern "C" ruda_status ruda_store_load(ruda_store store, ruda_stream stream, uint64_t index,
+                                       ruda_tensor* out) noexcept {
+  return guard(__func__, [&] {
+    RUDA_CHECK(out, RUDA_E_NULL, 3, "out is NULL");
+    *out = nullptr;
+    const Store& object = get<Store>(store, 0, "store");
+    Stream& queue = get<Stream>(stream, 1, "stream");
+    const Layout layout = store::layout_of(object, tensor_index(object, index, 2));
+    object.file().check_unchanged();
+    const auto tensor = make_tensor(queue.context(), queue.context().layouts().intern(layout), &queue);
+    const store::Bytes bytes = object.gguf().tensors[index].bytes;
+    const ruda_status status =
+        ruda_tensor_write(stream, handle_of<ruda_tensor>(*tensor), bytes.data(), bytes.size());
+    if (status == RUDA_OK) *out = Ref<Tensor>(tensor).detach<ruda_tensor>();
+    return status;
+  });
+}
+
 extern "C" ruda_status ruda_store_meta_count(ruda_store store, uint64_t* out) noexcept {
   return guard(__func__, [&] {
     RUDA_CHECK(out, RUDA_E_NULL, 1, "out is NULL");
@@ -174,7 +200,6 @@ extern "C" ruda_status ruda_store_meta_count(ruda_store store, uint64_t* out) no
 extern "C" ruda_status ruda_store_meta_get_info(ruda_store store, uint64_t index,
                                                 ruda_meta_info* inout) noexcept {
   return guard(__func__, [&] {
-    store::check_out(inout, 2);
     const Store& object = get<Store>(store, 0, "store");
     const MetaEntry& entry = object.gguf().meta[meta_index(object, index)];
     ruda_meta_info info = RUDA_META_INFO_INIT;
@@ -182,7 +207,7 @@ extern "C" ruda_status ruda_store_meta_get_info(ruda_store store, uint64_t index
     info.key = object.key(index);
     info.is_array = entry.type == MetaType::array;
     info.count = entry.count;
-    store::copy_out(info, inout);
+    struct_out(inout, info, 2, "inout");
   });
 }
 
@@ -262,7 +287,7 @@ extern "C" ruda_status ruda_store_meta_text(ruda_store store, uint64_t index, ui
                                             uint64_t capacity, uint64_t* out_needed) noexcept {
   return guard(__func__, [&] {
     if (out_needed) *out_needed = 0;
-    RUDA_CHECK(text || capacity == 0, RUDA_E_NULL, 3, "text is NULL, capacity is %llu", ull(capacity));
-    store::copy_text(meta_string(get<Store>(store, 0, "store"), index, element), text, capacity, out_needed);
+    const std::string_view value = meta_string(get<Store>(store, 0, "store"), index, element);
+    text_out(std::string(value), text, capacity, out_needed, 3);
   });
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/store.hpp"
 
+#include "core/dtype.hpp"
 #include "store/text.hpp"
 
 #include <algorithm>
@@ -63,6 +64,25 @@ std::string_view Store::string(uint64_t meta, uint64_t element) const {
   uint64_t length = 0;
   std::memcpy(&length, entry.bytes.data() + at, sizeof length);
   return {reinterpret_cast<const char*>(entry.bytes.data() + at + 8), size_t(length)};
+}
+
+Layout layout_of(const Store& store, uint64_t index) {
+  const GgufTensor& tensor = store.gguf().tensors[index];
+  const uint32_t dtype = dtype_of(*tensor.type);
+  RUDA_CHECK(find_dtype(dtype), RUDA_E_UNSUPPORTED, 2, "tensor %s is of type %s, which tensors do not have",
+             quoted(tensor.name).c_str(), tensor.type->name);
+  return make_layout(dtype, tensor.shape, nullptr, int(tensor.rank), false, 2, "tensor");
+}
+
+Ref<Tensor> mapped_tensor(Store& store, Context& context, uint64_t index) {
+  const Layout layout = layout_of(store, index);
+  RUDA_CHECK(!context.asynchronous(), RUDA_E_UNSUPPORTED, 1,
+             "the context's device does not compute in host memory, use ruda_store_load");
+  store.file().check_unchanged();
+  const Bytes bytes = store.gguf().tensors[index].bytes;
+  return wrap_memory(
+      context, layout, const_cast<std::byte*>(bytes.data()), bytes.size(), true,
+      [kept = Ref<Store>(&store)] {}, 2);
 }
 
 uint32_t dtype_of(const GgufType& type) {

@@ -4,6 +4,7 @@
 #include "core/handle.hpp"
 #include "store/gguf.hpp"
 #include "store/mapped_file.hpp"
+#include "tensor/tensor.hpp"
 
 #include <ruda/store.h>
 
@@ -46,6 +47,13 @@ class Store : public Object {
   mutable std::mutex mutex_;
   mutable std::unordered_map<uint64_t, std::vector<uint64_t>> string_at_;
 };
+
+// Rank, extents and element type of tensor `index`; RUDA_E_UNSUPPORTED for an encoding that tensors do not
+// have.
+Layout layout_of(const Store& store, uint64_t index);
+// A read-only tensor on the mapped bytes; it keeps the store alive. The context's device must use host
+// memory.
+Ref<Tensor> mapped_tensor(Store& store, Context& context, uint64_t index);
 
 // The library's element type of a tensor or a metadata value.
 uint32_t dtype_of(const GgufType& type);

@@ -1,0 +1,14 @@
+/* include/ruda/ruda.h - all public headers. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RUDA_RUDA_H
+#define RUDA_RUDA_H
+
+#include "ruda/base.h"
+#include "ruda/context.h"
+#include "ruda/elementwise.h"
+#include "ruda/norm.h"
+#include "ruda/plan.h"
+#include "ruda/position.h"
+#include "ruda/tensor.h"
+
+#endif

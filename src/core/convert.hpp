@@ -1,0 +1,21 @@
+// src/core/convert.hpp - conversion of runs of elements between any two plain dtypes, by the rules of ruda_tensor_cast.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace ruda {
+
+// count elements; steps in bytes.
+using Conversion = void (*)(std::byte* to, int64_t to_step, const std::byte* from, int64_t from_step, int64_t count);
+
+// For two dtypes of at least a byte an element.
+Conversion find_conversion(uint32_t from, uint32_t to) noexcept;
+
+// FP8 encodings: round to nearest even; F8E4M3 saturates at 448, F8E5M2 overflows to infinity.
+uint8_t to_f8e4m3(float x) noexcept;
+uint8_t to_f8e5m2(float x) noexcept;
+float from_f8e4m3(uint8_t code) noexcept;
+float from_f8e5m2(uint8_t code) noexcept;
+
+}  // namespace ruda

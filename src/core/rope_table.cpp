@@ -1,0 +1,160 @@
+// src/core/rope_table.cpp - the scaling kinds of rotary embedding, in double.
+// SPDX-License-Identifier: Apache-2.0
+#include "core/rope_table.hpp"
+
+#include "core/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace ruda {
+namespace {
+
+struct Checks {
+  int arg;
+  const char* label;
+
+  void positive(const char* name, double value) const {
+    RUDA_CHECK(std::isfinite(value) && value > 0, RUDA_E_ARGUMENT, arg,
+               "%s: %s is %g, expected finite and above 0", label, name, value);
+  }
+  void not_negative(const char* name, double value) const {
+    RUDA_CHECK(std::isfinite(value) && value >= 0, RUDA_E_ARGUMENT, arg,
+               "%s: %s is %g, expected finite and 0 or more", label, name, value);
+  }
+};
+
+double or_default(double value, double fallback) { return value == 0 ? fallback : value; }
+
+// Natural growth of the attention logits' temperature with the stretch of the context.
+double yarn_mscale(double factor, double mscale) {
+  return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
+}
+
+double attention_factor(const ruda_rope_params& p) {
+  if (p.attention_factor != 0) return p.attention_factor;
+  if (p.scaling == RUDA_ROPE_SCALING_YARN)
+    return p.mscale > 0 && p.mscale_all_dim > 0
+               ? yarn_mscale(p.factor, p.mscale) / yarn_mscale(p.factor, p.mscale_all_dim)
+               : yarn_mscale(p.factor, 1);
+  if (p.scaling == RUDA_ROPE_SCALING_LONGROPE && p.factor > 1 && p.original_positions > 1)
+    return std::sqrt(1 + std::log(p.factor) / std::log(double(p.original_positions)));
+  return 1;
+}
+
+void check(const ruda_rope_params& p, int64_t half, bool with_frequencies, const Checks& c) {
+  RUDA_CHECK(p.scaling <= RUDA_ROPE_SCALING_LONGROPE, RUDA_E_ARGUMENT, c.arg,
+             "%s: scaling is %u, expected 0..%u", c.label, p.scaling, RUDA_ROPE_SCALING_LONGROPE);
+  RUDA_CHECK((p.flags & ~uint32_t(RUDA_ROPE_EXACT_RAMP)) == 0, RUDA_E_ARGUMENT, c.arg,
+             "%s: flags are 0x%x, which holds unknown bits", c.label, p.flags);
+  c.not_negative("attention_factor", p.attention_factor);
+  c.not_negative("mscale", p.mscale);
+  c.not_negative("mscale_all_dim", p.mscale_all_dim);
+  if (p.scaling == RUDA_ROPE_SCALING_LONGROPE)
+    c.not_negative("factor", p.factor);
+  else if (p.scaling != RUDA_ROPE_SCALING_NONE)
+    c.positive("factor", p.factor);
+  if (p.scaling >= RUDA_ROPE_SCALING_DYNAMIC)
+    RUDA_CHECK(p.original_positions > 0, RUDA_E_ARGUMENT, c.arg,
+               "%s: original_positions is %lld, expected above 0", c.label, (long long)p.original_positions);
+  RUDA_CHECK(p.seq_len >= 0, RUDA_E_ARGUMENT, c.arg, "%s: seq_len is %lld, expected 0 or more", c.label,
+             (long long)p.seq_len);
+  if (!with_frequencies) return;
+  c.positive("theta", p.theta);
+  if (p.scaling == RUDA_ROPE_SCALING_YARN) {
+    RUDA_CHECK(p.theta != 1, RUDA_E_ARGUMENT, c.arg, "%s: theta is 1, expected another value for yarn",
+               c.label);
+    c.positive("beta_fast", or_default(p.beta_fast, 32));
+    c.positive("beta_slow", or_default(p.beta_slow, 1));
+  }
+  if (p.scaling == RUDA_ROPE_SCALING_LLAMA3) {
+    const double low = or_default(p.low_frequency_factor, 1), high = or_default(p.high_frequency_factor, 4);
+    c.positive("low_frequency_factor", low);
+    RUDA_CHECK(std::isfinite(high) && high > low, RUDA_E_ARGUMENT, c.arg,
+               "%s: high_frequency_factor is %g, expected finite and above low_frequency_factor, which is %g",
+               c.label, high, low);
+  }
+  if (p.scaling == RUDA_ROPE_SCALING_DYNAMIC)
+    RUDA_CHECK(half > 1, RUDA_E_ARGUMENT, c.arg,
+               "%s: rotary_dim is %lld, expected at least 4 for dynamic scaling", c.label,
+               (long long)(2 * half));
+  if (p.scaling == RUDA_ROPE_SCALING_LONGROPE) {
+    RUDA_CHECK(p.short_factors, RUDA_E_NULL, c.arg, "%s: short_factors is NULL", c.label);
+    RUDA_CHECK(p.factor_count == uint64_t(half), RUDA_E_ARGUMENT, c.arg,
+               "%s: factor_count is %u, expected %lld", c.label, p.factor_count, (long long)half);
+    for (int64_t i = 0; i < half; ++i) {
+      c.positive("a value of short_factors", p.short_factors[i]);
+      if (p.long_factors) c.positive("a value of long_factors", p.long_factors[i]);
+    }
+  }
+}
+
+void yarn(const ruda_rope_params& p, int64_t dim, std::vector<double>& f) {
+  // The pair that turns `turns` times over the trained context.
+  const auto pair_of = [&](double turns) {
+    return double(dim) * std::log(double(p.original_positions) / (turns * 2 * std::numbers::pi)) /
+           (2 * std::log(p.theta));
+  };
+  double low = pair_of(or_default(p.beta_fast, 32)), high = pair_of(or_default(p.beta_slow, 1));
+  if (!(p.flags & RUDA_ROPE_EXACT_RAMP)) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, double(dim - 1));
+  if (low == high) high += 0.001;
+  for (size_t i = 0; i < f.size(); ++i) {
+    const double slow = std::clamp((double(i) - low) / (high - low), 0.0, 1.0);
+    f[i] = f[i] / p.factor * slow + f[i] * (1 - slow);
+  }
+}
+
+void llama3(const ruda_rope_params& p, std::vector<double>& f) {
+  const double low = or_default(p.low_frequency_factor, 1), high = or_default(p.high_frequency_factor, 4);
+  const double original = double(p.original_positions);
+  for (double& value : f) {
+    const double wavelength = 2 * std::numbers::pi / value;
+    if (wavelength < original / high) continue;
+    if (wavelength > original / low) {
+      value /= p.factor;
+    } else {
+      const double keep = (original / wavelength - low) / (high - low);
+      value = (1 - keep) * value / p.factor + keep * value;
+    }
+  }
+}
+
+}  // namespace
+
+RopeTable rope_table(const ruda_rope_params& p, int64_t rotary_dim, bool with_frequencies, int arg,
+                     const char* label) {
+  const int64_t half = rotary_dim / 2;
+  check(p, half, with_frequencies, {arg, label});
+  RopeTable table;
+  table.factor = attention_factor(p);
+  if (!with_frequencies) return table;
+
+  double theta = p.theta;
+  const double original = double(p.original_positions);
+  if (p.scaling == RUDA_ROPE_SCALING_DYNAMIC) {
+    const double length = std::max(double(p.seq_len), original);
+    theta *=
+        std::pow(p.factor * length / original - (p.factor - 1), double(rotary_dim) / double(rotary_dim - 2));
+  }
+  table.frequencies.resize(size_t(half));
+  for (int64_t i = 0; i < half; ++i)
+    table.frequencies[size_t(i)] = std::pow(theta, -2.0 * double(i) / double(rotary_dim));
+  if (p.scaling == RUDA_ROPE_SCALING_LINEAR)
+    for (double& f : table.frequencies) f /= p.factor;
+  if (p.scaling == RUDA_ROPE_SCALING_YARN) yarn(p, rotary_dim, table.frequencies);
+  if (p.scaling == RUDA_ROPE_SCALING_LLAMA3) llama3(p, table.frequencies);
+  if (p.scaling == RUDA_ROPE_SCALING_LONGROPE) {
+    const double* factors =
+        p.long_factors && p.seq_len > p.original_positions ? p.long_factors : p.short_factors;
+    for (int64_t i = 0; i < half; ++i) table.frequencies[size_t(i)] /= factors[i];
+  }
+  return table;
+}
+
+}  // namespace ruda

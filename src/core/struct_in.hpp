@@ -1,0 +1,52 @@
+// src/core/struct_in.hpp - copies growing structs in and out: old callers, new callers, hostile sizes.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "core/error.hpp"
+
+#include <cstring>
+
+namespace ruda {
+
+// A private copy of the caller's struct: missing tail zero, unknown tail must be zero, unknown extensions refused.
+template <class T>
+T struct_in(const T* given, int arg, const char* name) {
+  static_assert(sizeof(T) % 8 == 0);
+  RUDA_CHECK(given, RUDA_E_NULL, arg, "%s is NULL", name);
+  const uint32_t size = given->struct_size;
+  RUDA_CHECK(size >= 8 && size <= 4096, RUDA_E_ARGUMENT, arg,
+             "%s.struct_size is %u, expected sizeof, which is %zu in this library", name, size, sizeof(T));
+  T copy;
+  std::memset(static_cast<void*>(&copy), 0, sizeof copy);
+  std::memcpy(static_cast<void*>(&copy), given, size < sizeof(T) ? size : sizeof(T));
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  for (uint32_t i = sizeof(T); i < size; ++i)
+    RUDA_CHECK(!bytes[i], RUDA_E_STRUCT_TOO_NEW, arg, "%s: byte %u is set, this library knows %zu bytes", name, i,
+               sizeof(T));
+  if constexpr (requires { copy.next; }) {
+    for (const ruda_ext* ext = copy.next; ext; ext = ext->next)
+      RUDA_CHECK(ext->flags & 1, RUDA_E_STRUCT_TOO_NEW, arg, "%s: extension type %u is not known", name, ext->type);
+  }
+  return copy;
+}
+
+// Fills the caller's output struct up to its size, keeping struct_size.
+template <class T>
+void struct_out(T* inout, T value, int arg, const char* name) {
+  RUDA_CHECK(inout, RUDA_E_NULL, arg, "%s is NULL", name);
+  const uint32_t size = inout->struct_size;
+  RUDA_CHECK(size >= 8, RUDA_E_ARGUMENT, arg, "%s.struct_size is %u, expected at least 8", name, size);
+  value.struct_size = size;
+  std::memcpy(static_cast<void*>(inout), &value, size < sizeof(T) ? size : sizeof(T));
+}
+
+// The text-out rule of the API: at most `capacity` bytes with the NUL, *out_needed is what all of it takes.
+inline void text_out(const std::string& text, char* buffer, uint64_t capacity, uint64_t* out_needed, int arg) {
+  RUDA_CHECK(buffer || !capacity, RUDA_E_NULL, arg, "text is NULL with capacity %llu", (unsigned long long)capacity);
+  if (out_needed) *out_needed = text.size() + 1;
+  if (!capacity) return;
+  const uint64_t n = text.size() < capacity - 1 ? text.size() : capacity - 1;
+  std::memcpy(buffer, text.data(), n);
+  buffer[n] = 0;
+}
+
+}  // namespace ruda

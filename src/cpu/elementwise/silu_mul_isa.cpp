@@ -1,0 +1,29 @@
+// src/cpu/elementwise/silu_mul_isa.cpp - vector rows of silu_mul.
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/elementwise/silu_mul_table.hpp"
+#include "cpu/simd/simd.hpp"
+
+namespace ruda::cpu::RUDA_ISA {
+namespace {
+
+// What a store and a load again make of it.
+RUDA_INLINE F32 stored(F32 v, const float*) { return v; }
+RUDA_INLINE F32 stored(F32 v, const f16*) { return from_f16(to_f16(v)); }
+RUDA_INLINE F32 stored(F32 v, const bf16*) { return from_bf16(to_bf16(v)); }
+
+template <class T>
+void silu_mul_row(const void* gate_data, const void* up_data, void* y_data, int64_t count) {
+  const T* gate = static_cast<const T*>(gate_data);
+  const T* up = static_cast<const T*>(up_data);
+  T* y = static_cast<T*>(y_data);
+  const int64_t whole = count / lanes * lanes;
+  for (int64_t i = 0; i < whole; i += lanes) store(y + i, stored(silu(load(gate + i)), gate) * load(up + i));
+  if (const int tail = int(count - whole))
+    store(y + whole, stored(silu(load(gate + whole, tail)), gate) * load(up + whole, tail), tail);
+}
+
+}  // namespace
+
+extern const SiluMulTable silu_mul_table{{silu_mul_row<float>, silu_mul_row<f16>, silu_mul_row<bf16>}};
+
+}  // namespace ruda::cpu::RUDA_ISA

@@ -1,0 +1,80 @@
+// src/device/log.cpp - delivers log lines without ever failing the work that wrote them.
+// SPDX-License-Identifier: Apache-2.0
+#include "device/log.hpp"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+namespace ruda {
+namespace {
+
+constexpr size_t kept_lines = 256;
+constexpr size_t line_capacity = 900;  // with level and component below the smallest buffer that drain accepts
+
+const char* level_name(uint32_t level) {
+  switch (level) {
+    case RUDA_LOG_ERROR: return "error";
+    case RUDA_LOG_WARNING: return "warning";
+    case RUDA_LOG_INFO: return "info";
+  }
+  return "debug";
+}
+
+}  // namespace
+
+void Log::set(ruda_log_fn callback, void* user, uint32_t level) {
+  std::unique_lock lock(mutex_);
+  callback_ = callback;
+  user_ = user;
+  level_ = level ? level : uint32_t(RUDA_LOG_WARNING);
+  idle_.wait(lock, [&] { return in_flight_ == 0; });
+}
+
+void Log::write(uint32_t level, const char* component, const char* format, ...) noexcept {
+  if (!wants(level)) return;
+  char text[line_capacity];
+  va_list list;
+  va_start(list, format);
+  std::vsnprintf(text, sizeof text, format, list);
+  va_end(list);
+  try {
+    std::unique_lock lock(mutex_);
+    if (callback_) {
+      const auto callback = callback_;
+      void* user = user_;
+      ++in_flight_;
+      lock.unlock();
+      callback(user, level, component, text);
+      lock.lock();
+      if (--in_flight_ == 0) idle_.notify_all();
+      return;
+    }
+    if (lines_.size() == kept_lines) {
+      lines_.pop_front();
+      ++dropped_;
+    }
+    lines_.push_back(std::string(level_name(level)) + " " + component + " " + text + "\n");
+  } catch (...) {
+    // A line that cannot be stored is lost; the work it speaks of goes on.
+  }
+}
+
+uint64_t Log::drain(char* text, uint64_t capacity) {
+  std::lock_guard lock(mutex_);
+  uint64_t used = 0;
+  if (dropped_) {
+    used = uint64_t(std::snprintf(text, capacity, "warning log %llu older lines were dropped\n",
+                                  (unsigned long long)dropped_));
+    dropped_ = 0;
+  }
+  while (!lines_.empty() && used + lines_.front().size() < capacity) {
+    std::memcpy(text + used, lines_.front().data(), lines_.front().size());
+    used += lines_.front().size();
+    lines_.pop_front();
+  }
+  text[used] = 0;
+  return used;
+}
+
+}  // namespace ruda

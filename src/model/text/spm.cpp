@@ -1,0 +1,130 @@
+// src/model/text/spm.cpp - scored merging with a heap over a linked list of symbols.
+// SPDX-License-Identifier: Apache-2.0
+#include "model/text/spm.hpp"
+
+#include "model/text/unicode.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace ruda::text {
+namespace {
+
+constexpr std::string_view space_mark = "\xE2\x96\x81";  // U+2581
+constexpr uint32_t none = ~0U;
+
+struct Symbol {
+  uint32_t at, bytes;  // in the escaped text; bytes 0 = merged away
+  uint32_t previous, next;
+};
+
+struct Candidate {
+  float score;
+  uint32_t left, right;  // symbols
+  uint32_t bytes;        // of both: stale when either has grown since
+  bool operator<(const Candidate& other) const {
+    return score != other.score ? score < other.score : left > other.left;
+  }
+};
+
+std::string escaped(std::string_view text, bool space_prefix) {
+  std::string out;
+  out.reserve(text.size() + text.size() / 2 + 3);
+  if (space_prefix) out += space_mark;
+  for (const char c : text) {
+    if (c == ' ')
+      out += space_mark;
+    else
+      out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+ScoredPieces::ScoredPieces(const Vocabulary& vocabulary, int32_t unknown_token)
+    : vocabulary_(vocabulary), unknown_(unknown_token) {
+  for (unsigned b = 0; b < 256; ++b) {
+    char name[8];
+    std::snprintf(name, sizeof name, "<0x%02X>", b);
+    const int32_t token = vocabulary.find(name);
+    byte_token_[b] = token >= 0 && vocabulary.type(token) == TokenType::byte ? token : -1;
+  }
+  for (int32_t i = 0; i < vocabulary.size(); ++i) longest_ = std::max(longest_, vocabulary.text(i).size());
+}
+
+int ScoredPieces::byte_of(int32_t token) const {
+  if (vocabulary_.type(token) != TokenType::byte) return -1;
+  const auto at = std::find(byte_token_.begin(), byte_token_.end(), token);
+  return at == byte_token_.end() ? -1 : int(at - byte_token_.begin());
+}
+
+void ScoredPieces::encode(std::string_view text, bool space_prefix, std::vector<int32_t>& out) const {
+  const std::string whole = escaped(text, space_prefix);
+  const std::string_view view = whole;
+  std::vector<Symbol> symbols;
+  for (uint32_t at = 0; at < view.size();) {
+    const uint32_t bytes = decode_utf8(view.substr(at)).bytes;
+    const auto i = uint32_t(symbols.size());
+    symbols.push_back({at, bytes, i ? i - 1 : none, i + 1});
+    at += bytes;
+  }
+  if (symbols.empty()) return;
+  symbols.back().next = none;
+
+  std::vector<Candidate> heap;
+  const auto candidate = [&](uint32_t left, uint32_t right) {
+    const uint32_t bytes = symbols[left].bytes + symbols[right].bytes;
+    if (bytes > longest_) return false;
+    const int32_t token = vocabulary_.find(view.substr(symbols[left].at, bytes));
+    if (token < 0) return false;
+    heap.push_back({vocabulary_.score(token), left, right, bytes});
+    return true;
+  };
+  for (uint32_t i = 1; i < symbols.size(); ++i) candidate(i - 1, i);
+  std::make_heap(heap.begin(), heap.end());
+  while (!heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end());
+    const Candidate best = heap.back();
+    heap.pop_back();
+    Symbol& left = symbols[best.left];
+    Symbol& right = symbols[best.right];
+    if (left.bytes == 0 || right.bytes == 0 || left.bytes + right.bytes != best.bytes) continue;
+    left.bytes = best.bytes;
+    left.next = right.next;
+    right.bytes = 0;
+    if (left.next != none) symbols[left.next].previous = best.left;
+    if (left.previous != none && candidate(left.previous, best.left))
+      std::push_heap(heap.begin(), heap.end());
+    if (left.next != none && candidate(best.left, left.next)) std::push_heap(heap.begin(), heap.end());
+  }
+  for (uint32_t i = 0; i != none; i = symbols[i].next) {
+    const std::string_view piece = view.substr(symbols[i].at, symbols[i].bytes);
+    if (const int32_t token = vocabulary_.find(piece); token >= 0) {
+      out.push_back(token);
+      continue;
+    }
+    for (const char c : piece) {
+      const int32_t byte = byte_token_[static_cast<unsigned char>(c)];
+      if (byte >= 0) {
+        out.push_back(byte);
+      } else {
+        if (unknown_ >= 0) out.push_back(unknown_);
+        break;  // one unknown token stands for the whole character
+      }
+    }
+  }
+}
+
+void append_unescaped(std::string& out, std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    if (text.substr(at, space_mark.size()) == space_mark) {
+      out += ' ';
+      at += space_mark.size();
+    } else {
+      out += text[at++];
+    }
+  }
+}
+
+}  // namespace ruda::text

@@ -1,0 +1,183 @@
+// src/ops/elementwise/copy.cpp - contract of copy, and the tensor calls that are copies: read, write, cast, contiguous.
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/contract.hpp"
+#include "plan/eager.hpp"
+
+#include <ruda/elementwise.h>
+
+RUDA_DECLARE_KERNELS(copy)
+
+namespace ruda::ops {
+
+extern const OpDef copy{"copy", RUDA_KERNELS(copy)};
+
+namespace {
+
+void check_conversion(uint32_t from, uint32_t to, int arg) {
+  RUDA_CHECK(!is_block(to) || from == to, RUDA_E_DTYPE, arg, "copy: dtype %s cannot be converted to block format %s",
+             dtype_name(from), dtype_name(to));
+  RUDA_CHECK(!is_block(from) || from == to || dtype_info(to).type_class == DtypeClass::real, RUDA_E_DTYPE, arg,
+             "copy: block format %s cannot be converted to %s, expected a float dtype", dtype_name(from),
+             dtype_name(to));
+}
+
+Problem check(ruda_context context, const ruda_copy_desc* desc) {
+  Contract c(copy, context, desc);
+  const auto d = c.options<ruda_copy_desc>();
+  c.in("x", d.x);
+  const Operand x = c[RUDA_COPY_X];
+  const uint32_t dtype = d.dtype ? d.dtype : d.y ? struct_in(d.y, Contract::arg_desc, "desc.y").dtype : x.dtype();
+  c.require(find_dtype(dtype), RUDA_E_DTYPE, "dtype is %u, which is no known code", dtype);
+  check_conversion(x.dtype(), dtype, Contract::arg_desc);
+  c.out("y", d.y, dtype, x.layout->shape, x.rank());
+  return c.take();
+}
+
+// A copy into a tensor that stands already.
+void copy_into(Stream& stream, ruda_tensor from, ruda_tensor to) {
+  Eager call(copy, handle_of<ruda_stream>(stream));
+  call.in(RUDA_COPY_X, from, 1, "from");
+  call.inout(RUDA_COPY_Y, to, 2, "to");
+  call.plan([&] {
+    ruda_copy_desc desc = RUDA_COPY_DESC_INIT;
+    desc.x = call.desc(RUDA_COPY_X);
+    desc.y = call.desc(RUDA_COPY_Y);
+    return check(call.context_handle(), &desc);
+  });
+  call.run(nullptr, nullptr, 0);
+}
+
+Ref<Tensor> copy_new(Stream& stream, ruda_tensor from, uint32_t dtype) {
+  Eager call(copy, handle_of<ruda_stream>(stream));
+  call.in(RUDA_COPY_X, from, 1, "tensor");
+  call.key(dtype);
+  call.plan([&] {
+    ruda_copy_desc desc = RUDA_COPY_DESC_INIT;
+    desc.x = call.desc(RUDA_COPY_X);
+    desc.dtype = dtype;
+    return check(call.context_handle(), &desc);
+  });
+  const ruda_tensor out = call.run(RUDA_COPY_Y);
+  return Ref<Tensor>::adopt(&get_tensor(out, -1));
+}
+
+Tensor& same_context(Stream& stream, ruda_tensor handle, int arg, const char* name, bool write = false) {
+  Tensor& tensor = get_tensor(handle, arg, name);
+  RUDA_CHECK(&tensor.context() == &stream.context(), RUDA_E_ARGUMENT, arg,
+             "%s: belongs to another context than the stream", name);
+  stream.check_healthy();
+  if (stream.context().asynchronous()) tensor.storage().check_stream(stream, write, arg, name);
+  return tensor;
+}
+
+bool overlap(const Tensor& a, const Tensor& b) {
+  return a.data() + a.layout().low_bytes < b.data() + b.layout().high_bytes &&
+         b.data() + b.layout().low_bytes < a.data() + a.layout().high_bytes;
+}
+
+}  // namespace
+}  // namespace ruda::ops
+
+using namespace ruda;
+
+extern "C" {
+
+ruda_status ruda_copy_plan_create(ruda_context context, const ruda_copy_desc* desc, ruda_plan* out) noexcept {
+  return create_plan(__func__, out, [&] { return ops::check(context, desc); });
+}
+
+ruda_status ruda_tensor_write(ruda_stream stream, ruda_tensor tensor, const void* data, uint64_t bytes) noexcept {
+  return guard(__func__, [&] {
+    Stream& s = get_stream(stream);
+    s.check_not_capturing("ruda_tensor_write");
+    Tensor& t = ops::same_context(s, tensor, 1, "tensor", true);
+    const uint64_t need = t.layout().packed_bytes();
+    RUDA_CHECK(data || !bytes, RUDA_E_NULL, 2, "data is NULL with %llu bytes", (unsigned long long)bytes);
+    RUDA_CHECK(bytes == need, RUDA_E_SHAPE, 3, "bytes is %llu, the tensor holds %llu", (unsigned long long)bytes,
+               (unsigned long long)need);
+    RUDA_CHECK(!t.read_only(), RUDA_E_ARGUMENT, 1, "tensor: is read-only");
+    if (t.layout().contiguous) {
+      s.device().write(s.queue(), t.data(), data, bytes);
+      if (s.context().asynchronous()) t.storage().note_use(s, true);
+      return;
+    }
+    const auto packed = make_tensor(
+        s.context(), s.context().layouts().contiguous(t.layout().dtype, t.layout().shape, t.layout().rank), &s);
+    s.device().write(s.queue(), packed->data(), data, bytes);
+    if (s.context().asynchronous()) packed->storage().note_use(s, true);
+    ops::copy_into(s, handle_of<ruda_tensor>(*packed), tensor);
+  });
+}
+
+ruda_status ruda_tensor_read(ruda_stream stream, ruda_tensor tensor, void* data, uint64_t bytes) noexcept {
+  return guard(__func__, [&] {
+    Stream& s = get_stream(stream);
+    s.check_not_capturing("ruda_tensor_read");
+    Tensor& t = ops::same_context(s, tensor, 1, "tensor");
+    const uint64_t need = t.layout().packed_bytes();
+    RUDA_CHECK(data || !bytes, RUDA_E_NULL, 2, "data is NULL with %llu bytes", (unsigned long long)bytes);
+    RUDA_CHECK(bytes >= need, RUDA_E_SHAPE, 3, "bytes is %llu, the tensor holds %llu", (unsigned long long)bytes,
+               (unsigned long long)need);
+    if (t.layout().contiguous) return s.device().read(s.queue(), data, t.data(), need);
+    const auto packed = ops::copy_new(s, tensor, t.layout().dtype);
+    s.device().read(s.queue(), data, packed->data(), need);
+  });
+}
+
+ruda_status ruda_tensor_contiguous(ruda_stream stream, ruda_tensor tensor, ruda_tensor* out) noexcept {
+  return guard(__func__, [&] {
+    RUDA_CHECK(out, RUDA_E_NULL, 2, "out is NULL");
+    *out = nullptr;
+    Stream& s = get_stream(stream);
+    Tensor& t = ops::same_context(s, tensor, 1, "tensor");
+    *out = (t.layout().contiguous ? Ref<Tensor>(&t) : ops::copy_new(s, tensor, t.layout().dtype)).detach<ruda_tensor>();
+  });
+}
+
+ruda_status ruda_tensor_cast(ruda_stream stream, ruda_tensor tensor, uint32_t dtype, ruda_tensor* out) noexcept {
+  return guard(__func__, [&] {
+    RUDA_CHECK(out, RUDA_E_NULL, 3, "out is NULL");
+    *out = nullptr;
+    Stream& s = get_stream(stream);
+    Tensor& t = ops::same_context(s, tensor, 1, "tensor");
+    RUDA_CHECK(find_dtype(dtype), RUDA_E_DTYPE, 2, "dtype is %u, which is no known code", dtype);
+    ops::check_conversion(t.layout().dtype, dtype, 2);
+    *out = ops::copy_new(s, tensor, dtype).detach<ruda_tensor>();
+  });
+}
+
+ruda_status ruda_tensor_copy(ruda_stream stream, ruda_tensor from, ruda_tensor to) noexcept {
+  return guard(__func__, [&] {
+    Stream& s = get_stream(stream);
+    Tensor& a = ops::same_context(s, from, 1, "from");
+    Tensor& b = ops::same_context(s, to, 2, "to");
+    RUDA_CHECK(!b.read_only(), RUDA_E_ARGUMENT, 2, "to: is read-only");
+    RUDA_CHECK(a.layout().same_shape(b.layout()), RUDA_E_SHAPE, 2, "to: shape %s, expected %s",
+               b.layout().shape_text().c_str(), a.layout().shape_text().c_str());
+    ops::check_conversion(a.layout().dtype, b.layout().dtype, 2);
+    RUDA_CHECK(!ops::overlap(a, b), RUDA_E_OVERLAP, 2, "to: memory overlaps from");
+    ops::copy_into(s, from, to);
+  });
+}
+
+ruda_status ruda_tensor_reshape(ruda_stream stream, ruda_tensor tensor, const int64_t* shape, uint32_t rank,
+                                ruda_bool* out_copied, ruda_tensor* out) noexcept {
+  return guard(__func__, [&] {
+    if (out_copied) *out_copied = 0;
+    RUDA_CHECK(out, RUDA_E_NULL, 5, "out is NULL");
+    *out = nullptr;
+    Stream& s = get_stream(stream);
+    Tensor& t = ops::same_context(s, tensor, 1, "tensor");
+    RUDA_CHECK(rank <= RUDA_MAX_RANK, RUDA_E_SHAPE, 3, "rank is %u, expected 0..%d", rank, RUDA_MAX_RANK);
+    Layout layout;
+    if (reshape_layout(t.layout(), shape, int(rank), 2, layout) != ReshapeKind::copy) {
+      *out = make_view(t, layout, 0, false).detach<ruda_tensor>();
+      return;
+    }
+    const auto packed = ops::copy_new(s, tensor, t.layout().dtype);
+    *out = make_view(*packed, layout, 0, false).detach<ruda_tensor>();
+    if (out_copied) *out_copied = 1;
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,166 @@
+// src/plan/execute.cpp - the checks between a caller's bindings and a kernel.
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/program.hpp"
+
+#include <numeric>
+
+namespace ruda {
+namespace {
+
+constexpr int arg_workspace = 2, arg_bindings = 3;
+constexpr uint32_t max_slots = 32;
+
+struct Span {
+  const std::byte* begin = nullptr;
+  const std::byte* end = nullptr;
+  bool overlaps(const Span& other) const { return begin < other.end && other.begin < end; }
+};
+
+// Columns of one matrix: rows of two tensors may interleave without sharing a byte, as two halves of a wider one do.
+bool rows_interleave(const Tensor& a, const Tensor& b) {
+  int64_t pitch = 0, width[2];
+  const Tensor* tensors[] = {&a, &b};
+  for (int t = 0; t < 2; ++t) {
+    const Layout& layout = tensors[t]->layout();
+    const DtypeInfo& info = dtype_info(layout.dtype);
+    width[t] = info.block_bytes;
+    for (int axis = 0; axis < layout.rank; ++axis) {
+      if (layout.shape[axis] <= 1) continue;
+      if (axis + 1 == layout.rank && layout.strides[axis] == 1)
+        width[t] = layout.shape[axis] / info.block_elements * info.block_bytes;
+      else
+        pitch = std::gcd(pitch, layout.strides[axis] / info.block_elements * info.block_bytes);
+    }
+  }
+  if (pitch == 0) return false;
+  const int64_t distance = (b.data() - a.data()) % pitch, from = distance < 0 ? distance + pitch : distance;
+  return from >= width[0] && from + width[1] <= pitch;
+}
+
+[[noreturn]] void fail_layout(uint32_t index, const Operand& operand, const Layout& found) {
+  const Layout& want = *operand.layout;
+  if (found.dtype != want.dtype)
+    fail(RUDA_E_DTYPE, arg_bindings, "bindings[%u] (%s): dtype %s, expected %s", index, operand.name,
+         dtype_name(found.dtype), dtype_name(want.dtype));
+  if (!found.same_shape(want))
+    fail(RUDA_E_SHAPE, arg_bindings, "bindings[%u] (%s): shape %s, expected %s", index, operand.name,
+         found.shape_text().c_str(), want.shape_text().c_str());
+  for (int axis = 0; axis < want.rank; ++axis)
+    if (found.strides[axis] != want.strides[axis])
+      fail(RUDA_E_SHAPE, arg_bindings, "bindings[%u] (%s): stride of axis %d is %lld, expected %lld", index,
+           operand.name, axis, (long long)found.strides[axis], (long long)want.strides[axis]);
+  fail(RUDA_E_INTERNAL, arg_bindings, "bindings[%u] (%s): layout of another context", index, operand.name);
+}
+
+Tensor& check_tensor(const Program& program, const Stream& stream, const ruda_binding& binding, uint32_t index,
+                     const Operand& operand) {
+  Tensor& tensor = get<Tensor>(binding.v.handle, arg_bindings, operand.name);
+  RUDA_CHECK(&tensor.context() == program.problem().context, RUDA_E_ARGUMENT, arg_bindings,
+             "bindings[%u] (%s): belongs to another context than the plan", index, operand.name);
+  if (&tensor.layout() != operand.layout.get()) [[unlikely]] fail_layout(index, operand, tensor.layout());
+  RUDA_CHECK(tensor.align_log2() >= operand.align_log2, RUDA_E_ARGUMENT, arg_bindings,
+             "bindings[%u] (%s): address is aligned to %u bytes, the plan was made for %u", index, operand.name,
+             1u << tensor.align_log2(), 1u << operand.align_log2);
+  RUDA_CHECK(!operand.is_output() || !tensor.read_only(), RUDA_E_ARGUMENT, arg_bindings,
+             "bindings[%u] (%s): is read-only, expected a writable output", index, operand.name);
+  if (tensor.context().asynchronous()) tensor.storage().check_stream(stream, operand.is_output(), arg_bindings, operand.name);
+  return tensor;
+}
+
+}  // namespace
+
+void execute(const Program& program, Stream& stream, Workspace* workspace, const ruda_binding* bindings,
+             uint32_t count, const StopSign& stop) {
+  const Problem& problem = program.problem();
+  RUDA_CHECK(&stream.context() == problem.context, RUDA_E_ARGUMENT, 1, "stream: belongs to another context than the plan");
+  RUDA_CHECK(bindings || count == 0, RUDA_E_NULL, arg_bindings, "bindings is NULL with count %u", count);
+  stream.check_healthy();
+  const uint32_t slot_count = uint32_t(problem.operands.size());
+  Bound slots[max_slots] = {};
+  Span spans[max_slots];
+  Tensor* tensors[max_slots] = {};
+  uint32_t bound = 0;
+
+  for (uint32_t i = 0; i < count; ++i) {
+    const ruda_binding& binding = bindings[i];
+    RUDA_CHECK(binding.slot < slot_count, RUDA_E_ARGUMENT, arg_bindings, "bindings[%u]: slot is %u, %s has %u", i,
+               binding.slot, problem.op->name, slot_count);
+    const Operand& operand = problem.operands[binding.slot];
+    RUDA_CHECK(operand.present, RUDA_E_ARGUMENT, arg_bindings, "bindings[%u] (%s): the plan was made without this slot", i,
+               operand.name);
+    RUDA_CHECK(!(bound >> binding.slot & 1), RUDA_E_ARGUMENT, arg_bindings, "bindings[%u] (%s): slot is bound twice", i,
+               operand.name);
+    bound |= 1u << binding.slot;
+    const uint32_t kind = operand.is_tensor()                 ? RUDA_BIND_TENSOR
+                          : operand.role == Role::handle      ? RUDA_BIND_HANDLE
+                          : operand.role == Role::scalar_f64 ? RUDA_BIND_F64
+                                                              : RUDA_BIND_I64;
+    RUDA_CHECK(binding.kind == kind, RUDA_E_ARGUMENT, arg_bindings, "bindings[%u] (%s): kind is %u, expected %u", i,
+               operand.name, binding.kind, kind);
+    if (operand.is_tensor()) {
+      Tensor& tensor = check_tensor(program, stream, binding, i, operand);
+      tensors[binding.slot] = &tensor;
+      slots[binding.slot].data = tensor.data();
+      spans[binding.slot] = {tensor.data() + tensor.layout().low_bytes, tensor.data() + tensor.layout().high_bytes};
+    } else if (operand.role == Role::handle) {
+      auto* cell = static_cast<Cell*>(binding.v.handle);
+      if (!cell || (reinterpret_cast<uintptr_t>(cell) & 63) ||
+          cell->kind.load(std::memory_order_acquire) != uint32_t(operand.kind))
+        fail_handle(cell, operand.kind, arg_bindings, operand.name);
+      RUDA_CHECK(cell->root == problem.context->cell(), RUDA_E_ARGUMENT, arg_bindings,
+                 "bindings[%u] (%s): belongs to another context than the plan", i, operand.name);
+      slots[binding.slot].object = cell->object;
+    } else if (operand.role == Role::scalar_f64) {
+      slots[binding.slot].f64 = binding.v.f64;
+    } else {
+      slots[binding.slot].i64 = binding.v.i64;
+    }
+  }
+  for (uint32_t s = 0; s < slot_count; ++s)
+    RUDA_CHECK((bound >> s & 1) || problem.operands[s].optional || !problem.operands[s].present, RUDA_E_ARGUMENT,
+               arg_bindings, "slot %u (%s) of %s is not bound", s, problem.operands[s].name, problem.op->name);
+  for (uint32_t out = 0; out < slot_count; ++out) {
+    if (!tensors[out] || !problem.operands[out].is_output()) continue;
+    for (uint32_t s = 0; s < slot_count; ++s) {
+      if (s == out || !tensors[s] || !spans[out].overlaps(spans[s])) continue;
+      const bool same = tensors[out]->data() == tensors[s]->data() && &tensors[out]->layout() == &tensors[s]->layout();
+      RUDA_CHECK((same && (problem.operands[out].may_alias >> s & 1)) || rows_interleave(*tensors[out], *tensors[s]),
+                 RUDA_E_OVERLAP, arg_bindings,
+                 "%s: memory of %s overlaps %s", problem.op->name, problem.operands[out].name,
+                 problem.operands[s].name);
+    }
+  }
+
+  const uint64_t needed = program.workspace_bytes();
+  if (workspace) {
+    RUDA_CHECK(&workspace->context == problem.context, RUDA_E_ARGUMENT, arg_workspace,
+               "workspace: belongs to another context than the plan");
+    RUDA_CHECK(workspace->storage->bytes() >= needed, RUDA_E_WORKSPACE, arg_workspace,
+               "workspace: is %llu bytes, the plan needs %llu", (unsigned long long)workspace->storage->bytes(),
+               (unsigned long long)needed);
+    if (problem.context->asynchronous()) workspace->storage->check_stream(stream, true, arg_workspace, "workspace");
+  }
+  stop.check();
+
+  if (workspace || needed == 0) {
+    program.run(slots, workspace ? workspace->storage->data() : nullptr, stream, stop);
+  } else {
+    Scratch scratch(stream, needed);
+    program.run(slots, scratch.data(), stream, stop);
+  }
+  if (problem.context->asynchronous()) {
+    for (uint32_t s = 0; s < slot_count; ++s)
+      if (tensors[s]) tensors[s]->storage().note_use(stream, problem.operands[s].is_output());
+    if (workspace) workspace->storage->note_use(stream, true);
+    if (stream.capturing()) [[unlikely]] {
+      stream.keep(program.shared_from_this());
+      for (uint32_t s = 0; s < slot_count; ++s)
+        if (tensors[s]) stream.keep(tensors[s]->storage(), problem.operands[s].is_output());
+      for (uint32_t s = 0; s < slot_count; ++s)
+        if (problem.operands[s].role == Role::handle && slots[s].object) stream.keep_object(*slots[s].object);
+      if (workspace) stream.keep(*workspace->storage.get(), true);
+    }
+  }
+}
+
+}  // namespace ruda

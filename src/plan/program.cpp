@@ -1,0 +1,85 @@
+// src/plan/program.cpp - choosing a kernel and running it.
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/program.hpp"
+
+namespace ruda {
+
+void StopSign::check_armed() const {
+  RUDA_CHECK(!cancel || !cancel->raised.load(std::memory_order_relaxed), RUDA_E_CANCELLED, -1,
+             "the call was cancelled by its token");
+  RUDA_CHECK(!deadline.time_since_epoch().count() || std::chrono::steady_clock::now() < deadline, RUDA_E_TIMEOUT, -1,
+             "the call ran past its timeout");
+}
+
+bool StopSign::raised() const noexcept {
+  if (!armed()) return false;
+  return (cancel && cancel->raised.load(std::memory_order_relaxed)) ||
+         (deadline.time_since_epoch().count() && std::chrono::steady_clock::now() >= deadline);
+}
+
+std::shared_ptr<const Program> Program::build(Problem&& problem) {
+  auto program = std::make_shared<Program>();
+  program->problem_ = std::move(problem);
+  const Problem& p = program->problem_;
+  const bool on_cpu = p.context->backend() == RUDA_BACKEND_CPU;
+  const Kernels* kernels = on_cpu ? p.op->cpu : p.op->cuda;
+  RUDA_CHECK(kernels, RUDA_E_UNSUPPORTED, -1, "%s: has no kernel for this backend%s%s", p.op->name,
+             p.op->cpu_only_because ? ": " : "", p.op->cpu_only_because ? p.op->cpu_only_because : "");
+  p.device().check_usable();
+  bool named = p.forced_kernel.empty();
+  for (const Kernel& kernel : *kernels) {
+    if (!p.forced_kernel.empty() && p.forced_kernel != kernel.name) continue;
+    named = true;
+    Prepare attempt;
+    Verdict verdict = kernel.prepare(p, attempt);
+    if (!verdict && p.determinism == RUDA_DETERMINISM_REQUIRED && !attempt.deterministic_)
+      verdict = "not deterministic";
+    if (!verdict && p.workspace_limit && attempt.bytes_ > p.workspace_limit) verdict = "workspace above the limit";
+    if (!verdict) {
+      program->prepared_ = std::move(attempt);
+      program->kernel_ = &kernel;
+      return program;
+    }
+    program->trail_ += std::string("  ") + kernel.name + ": " + verdict + "\n";
+  }
+  RUDA_CHECK(named, RUDA_E_ARGUMENT, -1, "%s: options.kernel is \"%s\", which this backend does not have", p.op->name,
+             p.forced_kernel.c_str());
+  std::string reasons = program->trail_;
+  for (char& c : reasons)
+    if (c == '\n') c = ';';
+  fail(RUDA_E_UNSUPPORTED, -1, "%s: no kernel takes the problem:%s", p.op->name, reasons.c_str());
+}
+
+void Program::run_queued(const Bound* slots, std::byte* workspace, Stream& stream, const StopSign& stop) const {
+  const DeviceScope scope(stream.device());
+  try {
+    kernel_->run(Launch{problem_, prepared_.blob_.data(), slots, workspace, stream, stop});
+  } catch (const Error& error) {
+    if (error.status == RUDA_E_DEVICE) stream.poison(error);
+    throw;
+  }
+}
+
+std::string Program::explain() const {
+  std::string text = std::string(problem_.op->name) + ": " + kernel_->name;
+  if (!prepared_.note_.empty()) text += " (" + prepared_.note_ + ")";
+  text += "\n";
+  if (!trail_.empty()) text += "declined before it:\n" + trail_;
+  for (const Operand& operand : problem_.operands) {
+    if (!operand.is_tensor() || !operand.present) continue;
+    text += std::string("  ") + operand.name + ": " + dtype_name(operand.dtype()) + " " +
+            operand.layout->shape_text() + (operand.layout->contiguous ? "" : " strided") + "\n";
+  }
+  text += "workspace: " + std::to_string(prepared_.bytes_) + " bytes\n";
+  return text;
+}
+
+Scratch::Scratch(Stream& stream, uint64_t bytes) : stream_(stream), bytes_(bytes) {
+  if (bytes_) data_ = static_cast<std::byte*>(stream_.device().allocate(bytes_, &stream_.queue()));
+}
+
+Scratch::~Scratch() {
+  if (data_) stream_.device().release(data_, bytes_, &stream_.queue());
+}
+
+}  // namespace ruda

@@ -1,0 +1,89 @@
+// src/tensor/layout.hpp - dtype, shape and strides as one shared, interned object that is compared by address.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "core/dtype.hpp"
+#include "core/error.hpp"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <unordered_set>
+#include <utility>
+
+namespace ruda {
+
+struct Layout {
+  uint32_t dtype = 0;
+  int rank = 0;
+  int64_t shape[RUDA_MAX_RANK] = {};
+  int64_t strides[RUDA_MAX_RANK] = {};  // in elements
+  int64_t elements = 1;
+  // Bytes from the first element to the lowest and past the highest byte that an element occupies.
+  int64_t low_bytes = 0, high_bytes = 0;
+  bool contiguous = true;
+  bool writable = true;  // no two elements share memory
+  mutable std::atomic<uint32_t> refs{0};
+
+  Layout() = default;
+  Layout(const Layout& other) { *this = other; }
+  Layout& operator=(const Layout& other);
+
+  // Negative axes count from the end.
+  int64_t dim(int axis) const { return shape[axis < 0 ? rank + axis : axis]; }
+  int64_t stride(int axis) const { return strides[axis < 0 ? rank + axis : axis]; }
+  uint64_t packed_bytes() const;  // of a contiguous copy
+  bool same_shape(const Layout& other) const;
+  std::string shape_text() const;  // "[2, 3]"
+};
+
+// A counted reference to an interned layout.
+class LayoutRef {
+ public:
+  LayoutRef() = default;
+  LayoutRef(const LayoutRef& other) : layout_(other.layout_) { retain(); }
+  LayoutRef(LayoutRef&& other) noexcept : layout_(std::exchange(other.layout_, nullptr)) {}
+  LayoutRef& operator=(LayoutRef other) noexcept {
+    std::swap(layout_, other.layout_);
+    return *this;
+  }
+  ~LayoutRef() {
+    if (layout_) layout_->refs.fetch_sub(1, std::memory_order_release);
+  }
+  const Layout* get() const { return layout_; }
+  const Layout* operator->() const { return layout_; }
+  const Layout& operator*() const { return *layout_; }
+  explicit operator bool() const { return layout_; }
+
+ private:
+  friend class LayoutTable;
+  explicit LayoutRef(const Layout* layout) : layout_(layout) { retain(); }
+  void retain() {
+    if (layout_) layout_->refs.fetch_add(1, std::memory_order_relaxed);
+  }
+  const Layout* layout_ = nullptr;
+};
+
+// Fills the derived fields; checks extents, strides and size. `arg`/`name` name the operand in errors.
+// allow_views: negative strides are legal.
+Layout make_layout(uint32_t dtype, const int64_t* shape, const int64_t* strides, int rank, bool allow_views, int arg,
+                   const char* name);
+
+// One table a context. Layouts that nobody uses are swept when the table has doubled.
+class LayoutTable {
+ public:
+  LayoutRef intern(const Layout& layout);
+  LayoutRef contiguous(uint32_t dtype, const int64_t* shape, int rank);
+
+ private:
+  struct Hash {
+    size_t operator()(const std::unique_ptr<Layout>& layout) const;
+  };
+  struct Equal {
+    bool operator()(const std::unique_ptr<Layout>& a, const std::unique_ptr<Layout>& b) const;
+  };
+  std::mutex mutex_;
+  std::unordered_set<std::unique_ptr<Layout>, Hash, Equal> table_;
+  size_t sweep_at_ = 1024;
+};
+
+}  // namespace ruda

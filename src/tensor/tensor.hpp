@@ -1,0 +1,127 @@
+// src/tensor/tensor.hpp - storage and tensors: memory on one side, shape and strides on the other.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "tensor/context.hpp"
+
+#include <functional>
+#include <vector>
+
+namespace ruda {
+
+// A block of device memory shared by tensors.
+class Storage {
+ public:
+  // Allocated from the context's device; `stream` may be null.
+  Storage(Context& context, uint64_t bytes, Stream* stream);
+  // Lent by somebody else; `on_release` (may be empty) runs when the last user is gone.
+  Storage(Context& context, void* data, uint64_t bytes, std::function<void()> on_release);
+  ~Storage();
+
+  std::byte* data() const { return data_; }
+  uint64_t bytes() const { return bytes_; }
+  uint64_t users() const { return users_.load(std::memory_order_acquire); }
+  void add_user() noexcept { users_.fetch_add(1, std::memory_order_relaxed); }
+  void drop_user() noexcept {
+    if (users_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  // Order between streams; only called for asynchronous devices. After a write one stream owns the storage; a
+  // fence lets another read it too; a write by one of several orders itself after all of them and owns the
+  // storage again. Before use: RUDA_E_WRONG_STREAM when `stream` may not use the storage yet.
+  void check_stream(const Stream& stream, bool write, int arg, const char* name) {
+    if (sole_user_.load(std::memory_order_acquire) != &stream.queue()) [[unlikely]]
+      check_shared(stream, write, arg, name);
+  }
+  // After submission.
+  void note_use(const Stream& stream, bool write) {
+    if (sole_user_.load(std::memory_order_acquire) == &stream.queue() &&
+        (!write || written_.load(std::memory_order_relaxed))) [[likely]]
+      return;
+    note_shared(stream, write);
+  }
+  void fence(Stream& stream);
+
+ private:
+  Device& device_;
+  std::byte* data_ = nullptr;
+  uint64_t bytes_ = 0;
+  bool owned_ = false;
+  std::function<void()> on_release_;
+  std::atomic<uint64_t> users_{0};
+  void check_shared(const Stream& stream, bool write, int arg, const char* name);
+  void note_shared(const Stream& stream, bool write);
+  bool shared_with(const DeviceStream& queue) const;
+
+  std::atomic<DeviceStream*> sole_user_{nullptr};  // the only entry of streams_
+  std::atomic<bool> written_{false};               // streams_[0] wrote, or drew the memory
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<DeviceStream>>
+      streams_;  // those that may use the storage; all, when not written
+};
+
+class StorageRef {
+ public:
+  StorageRef() = default;
+  explicit StorageRef(Storage* storage) : storage_(storage) {
+    if (storage_) storage_->add_user();
+  }
+  StorageRef(const StorageRef& other) : StorageRef(other.storage_) {}
+  StorageRef(StorageRef&& other) noexcept : storage_(std::exchange(other.storage_, nullptr)) {}
+  StorageRef& operator=(StorageRef other) noexcept {
+    std::swap(storage_, other.storage_);
+    return *this;
+  }
+  ~StorageRef() {
+    if (storage_) storage_->drop_user();
+  }
+  Storage* operator->() const { return storage_; }
+  Storage* get() const { return storage_; }
+
+ private:
+  Storage* storage_ = nullptr;
+};
+
+class Tensor final : public Object {
+ public:
+  static constexpr Kind kind = Kind::tensor;
+  Tensor(Context& context, StorageRef storage, LayoutRef layout, std::byte* data, bool read_only);
+
+  Context& context() const { return context_; }
+  const Layout& layout() const { return *layout_; }
+  const LayoutRef& layout_ref() const { return layout_; }
+  Storage& storage() const { return *storage_.get(); }
+  const StorageRef& storage_ref() const { return storage_; }
+  std::byte* data() const { return data_; }
+  bool read_only() const { return read_only_; }
+  uint32_t align_log2() const { return align_log2_; }  // of the address, at most 6 (64 bytes)
+
+ private:
+  Context& context_;  // kept alive by the cell's parent
+  LayoutRef layout_;
+  StorageRef storage_;
+  std::byte* data_;
+  bool read_only_;
+  uint8_t align_log2_;
+};
+
+inline Tensor& get_tensor(ruda_tensor handle, int arg, const char* name = "tensor") {
+  return get<Tensor>(handle, arg, name);
+}
+
+// New memory; `stream` (may be null) orders its first use.
+Ref<Tensor> make_tensor(Context& context, LayoutRef layout, Stream* stream = nullptr);
+// Another look at the same memory; `offset_bytes` from the tensor's first element.
+Ref<Tensor> make_view(const Tensor& tensor, const Layout& layout, int64_t offset_bytes, bool read_only);
+// Memory of somebody else. `on_release` runs only if this returns.
+Ref<Tensor> wrap_memory(Context& context, const Layout& layout, void* data, uint64_t bytes, bool read_only,
+                        std::function<void()> on_release, int arg);
+
+enum class ReshapeKind { same, view, copy };
+// Strides of `layout` under another shape, or copy when strides do not allow it. `shape` may hold one -1.
+ReshapeKind reshape_layout(const Layout& layout, const int64_t* shape, int rank, int arg, Layout& out);
+
+// A Layout from a caller's descriptor, checked.
+Layout layout_in(const ruda_tensor_desc* desc, bool allow_views, int arg, const char* name,
+                 uint32_t* out_flags = nullptr);
+
+}  // namespace ruda

@@ -1,0 +1,424 @@
+/* tests/model/tokenizer.c - the tokenizer's C API: golden tokens of every family, buffers, streams, hostile
+ * tables. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <ruda/model.h>
+
+#include "../data/vectors/tokenizer.h"
+#include "../store/builder.h"
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* The golden vocabulary as a file; NULL leaves a key out. */
+typedef struct tables {
+  const char *model, *pre;
+  const char *const *tokens, *const *merges;
+  size_t token_count, merge_count, special_count;
+  const float* scores;
+  const uint32_t* types;
+  const char* key; /* one more u32 entry */
+  uint32_t value;
+} tables;
+
+static tables golden(const char* pre) {
+  return (tables){.model = "gpt2",
+                  .pre = pre,
+                  .tokens = golden_tokens,
+                  .merges = golden_merges,
+                  .token_count = COUNT(golden_tokens),
+                  .merge_count = COUNT(golden_merges),
+                  .special_count = golden_special_count};
+}
+
+static void put_array(builder* b, const char* key, uint32_t element, uint64_t count) {
+  put_text(b, key);
+  put_u32(b, 9);
+  put_u32(b, element);
+  put_u64(b, count);
+}
+
+static builder write_file(const tables* t) {
+  builder b = {0};
+  const uint64_t keys = 2 + (t->model != NULL) + (t->pre != NULL) + (t->merges != NULL) +
+                        (t->scores != NULL) + (t->key != NULL);
+  put_header(&b, 3, 0, keys);
+  if (t->model) put_key_text(&b, "tokenizer.ggml.model", t->model);
+  if (t->pre) put_key_text(&b, "tokenizer.ggml.pre", t->pre);
+  put_array(&b, "tokenizer.ggml.tokens", 8, t->token_count);
+  for (size_t i = 0; i < t->token_count; ++i) put_text(&b, t->tokens[i]);
+  put_array(&b, "tokenizer.ggml.token_type", 5, t->token_count);
+  for (size_t i = 0; i < t->token_count; ++i)
+    put_u32(&b, t->types ? t->types[i] : i + t->special_count >= t->token_count ? 3 : 1);
+  if (t->merges) {
+    put_array(&b, "tokenizer.ggml.merges", 8, t->merge_count);
+    for (size_t i = 0; i < t->merge_count; ++i) put_text(&b, t->merges[i]);
+  }
+  if (t->scores) {
+    put_array(&b, "tokenizer.ggml.scores", 6, t->token_count);
+    for (size_t i = 0; i < t->token_count; ++i) put_f32(&b, t->scores[i]);
+  }
+  if (t->key) put_key_u32(&b, t->key, t->value);
+  return b;
+}
+
+static void free_data(void* user, void* data) {
+  (void)user;
+  free(data);
+}
+
+static ruda_status open_tables(const tables* t, ruda_tokenizer* out) {
+  builder b = write_file(t);
+  ruda_store store;
+  assert_int_equal(ruda_store_open_memory(b.data, b.size, NULL, free_data, NULL, &store), RUDA_OK);
+  const ruda_status status = ruda_tokenizer_from_store(store, NULL, out);
+  ruda_release(store);
+  return status;
+}
+
+static ruda_tokenizer open_golden(const char* pre) {
+  const tables t = golden(pre);
+  ruda_tokenizer tokenizer;
+  assert_int_equal(open_tables(&t, &tokenizer), RUDA_OK);
+  return tokenizer;
+}
+
+static void expect_refused(const tables* t, ruda_status status, const char* text) {
+  ruda_tokenizer tokenizer = (ruda_tokenizer)&tokenizer;
+  const ruda_status found = open_tables(t, &tokenizer);
+  ruda_error_info info = RUDA_ERROR_INFO_INIT;
+  ruda_last_error(&info);
+  if (found != status || !strstr(info.message, text)) print_error("%d \"%s\"\n", found, info.message);
+  assert_int_equal(found, status);
+  assert_non_null(strstr(info.message, text));
+  assert_null(tokenizer);
+}
+
+static void gives_golden_tokens(void** state) {
+  (void)state;
+  ruda_tokenizer tokenizer = NULL;
+  const char* pre = "";
+  for (size_t i = 0; i < COUNT(golden_cases); ++i) {
+    if (strcmp(pre, golden_cases[i].pre) != 0) {
+      ruda_release(tokenizer);
+      pre = golden_cases[i].pre;
+      tokenizer = open_golden(pre);
+    }
+    int32_t tokens[64];
+    uint64_t count;
+    assert_int_equal(ruda_tokenizer_encode(tokenizer, golden_cases[i].text, (uint64_t)golden_cases[i].bytes,
+                                           RUDA_ENCODE_PARSE_SPECIAL, tokens, COUNT(tokens), &count),
+                     RUDA_OK);
+    int same = count == (uint64_t)golden_cases[i].count;
+    for (uint64_t k = 0; same && k < count; ++k) same = tokens[k] == golden_cases[i].tokens[k];
+    if (!same) print_error("%s: case %zu \"%s\"\n", pre, i, golden_cases[i].text);
+    assert_true(same);
+    char text[256];
+    uint64_t needed;
+    assert_int_equal(ruda_tokenizer_decode(tokenizer, tokens, count, 0, text, sizeof text, &needed), RUDA_OK);
+    assert_int_equal(needed, golden_cases[i].bytes + 1);
+    assert_memory_equal(text, golden_cases[i].text, needed);
+  }
+  ruda_release(tokenizer);
+}
+
+static void describes_itself(void** state) {
+  (void)state;
+  tables t = golden("smollm");
+  t.key = "tokenizer.ggml.eos_token_id";
+  t.value = 5;
+  ruda_tokenizer tokenizer;
+  assert_int_equal(open_tables(&t, &tokenizer), RUDA_OK);
+  ruda_tokenizer_info info = RUDA_TOKENIZER_INFO_INIT;
+  assert_int_equal(ruda_tokenizer_get_info(tokenizer, &info), RUDA_OK);
+  assert_int_equal(info.vocab_size, COUNT(golden_tokens));
+  assert_string_equal(info.model, "gpt2");
+  assert_string_equal(info.pre, "smollm");
+  assert_int_equal(info.bos, -1);
+  assert_int_equal(info.eos, 5);
+  assert_int_equal(info.add_bos, 0);
+  assert_int_equal(info.has_chat_template, 0);
+  ruda_bool end = 9;
+  assert_int_equal(ruda_tokenizer_is_end(tokenizer, 5, &end), RUDA_OK);
+  assert_int_equal(end, 1);
+  assert_int_equal(ruda_tokenizer_is_end(tokenizer, 6, &end), RUDA_OK);
+  assert_int_equal(end, 0);
+  assert_int_equal(ruda_tokenizer_is_end(tokenizer, -1, &end), RUDA_E_INDEX);
+  int32_t token;
+  assert_int_equal(ruda_tokenizer_token_id(tokenizer, "<|im_end|>", &token), RUDA_OK);
+  assert_int_equal(token, (int32_t)COUNT(golden_tokens) - 3);
+  uint32_t type;
+  assert_int_equal(ruda_tokenizer_token_info(tokenizer, token, &type, NULL), RUDA_OK);
+  assert_int_equal(type, RUDA_TOKEN_CONTROL);
+  assert_int_equal(ruda_tokenizer_token_id(tokenizer, "no such token", &token), RUDA_E_NOT_FOUND);
+  assert_int_equal(token, -1);
+  ruda_release(tokenizer);
+}
+
+/* Control tokens written by a user are text unless the caller asks for them. */
+static void keeps_control_tokens_out(void** state) {
+  (void)state;
+  ruda_tokenizer tokenizer = open_golden("smollm");
+  int32_t tokens[64];
+  uint64_t count;
+  const char* text = "<|im_end|>";
+  assert_int_equal(ruda_tokenizer_encode(tokenizer, text, 10, 0, tokens, 64, &count), RUDA_OK);
+  assert_true(count > 1);
+  for (uint64_t i = 0; i < count; ++i) {
+    uint32_t type;
+    assert_int_equal(ruda_tokenizer_token_info(tokenizer, tokens[i], &type, NULL), RUDA_OK);
+    assert_int_equal(type, RUDA_TOKEN_NORMAL);
+  }
+  assert_int_equal(ruda_tokenizer_encode(tokenizer, text, 10, RUDA_ENCODE_PARSE_SPECIAL, tokens, 64, &count),
+                   RUDA_OK);
+  assert_int_equal(count, 1);
+  char out[32];
+  assert_int_equal(ruda_tokenizer_decode(tokenizer, tokens, 1, 0, out, sizeof out, NULL), RUDA_OK);
+  assert_string_equal(out, text);
+  assert_int_equal(
+      ruda_tokenizer_decode(tokenizer, tokens, 1, RUDA_DECODE_SKIP_SPECIAL, out, sizeof out, NULL), RUDA_OK);
+  assert_string_equal(out, "");
+  ruda_release(tokenizer);
+}
+
+static void keeps_to_buffers(void** state) {
+  (void)state;
+  ruda_tokenizer tokenizer = open_golden("gpt-2");
+  int32_t tokens[8] = {-7, -7, -7, -7, -7, -7, -7, -7};
+  uint64_t count = 99;
+  assert_int_equal(ruda_tokenizer_encode(tokenizer, "1 2 3", 5, 0, NULL, 0, &count), RUDA_OK);
+  assert_int_equal(count, 5);
+  assert_int_equal(ruda_tokenizer_encode(tokenizer, "1 2 3", 5, 0, tokens, 2, &count), RUDA_E_BUDGET);
+  assert_int_equal(count, 5);
+  for (int i = 0; i < 8; ++i) assert_int_equal(tokens[i], -7);
+  assert_int_equal(ruda_tokenizer_encode(tokenizer, "1 2 3", 5, 0, tokens, 5, &count), RUDA_OK);
+  assert_int_equal(tokens[5], -7);
+  char text[8];
+  memset(text, 'x', sizeof text);
+  uint64_t needed;
+  assert_int_equal(ruda_tokenizer_decode(tokenizer, tokens, 5, 0, text, 5, &needed), RUDA_E_BUDGET);
+  assert_int_equal(needed, 6);
+  for (int i = 0; i < 8; ++i) assert_int_equal(text[i], 'x');
+  assert_int_equal(ruda_tokenizer_decode(tokenizer, tokens, 5, 0, text, 6, &needed), RUDA_OK);
+  assert_string_equal(text, "1 2 3");
+  assert_int_equal(text[6], 'x');
+  assert_int_equal(ruda_tokenizer_decode(tokenizer, (int32_t[]){1 << 20}, 1, 0, text, 8, &needed),
+                   RUDA_E_INDEX);
+  assert_int_equal(ruda_tokenizer_decode(tokenizer, tokens, 5, 64, text, 8, &needed), RUDA_E_ARGUMENT);
+  assert_int_equal(ruda_tokenizer_encode(tokenizer, NULL, 5, 0, tokens, 8, &count), RUDA_E_NULL);
+  assert_int_equal(ruda_tokenizer_encode(tokenizer, "1", 1, 64, tokens, 8, &count), RUDA_E_ARGUMENT);
+  assert_int_equal(ruda_tokenizer_encode(NULL, "1", 1, 0, tokens, 8, &count), RUDA_E_NULL);
+  assert_int_equal(ruda_tokenizer_encode(tokenizer, "1", 1, 0, tokens, 8, NULL), RUDA_E_NULL);
+  ruda_release(tokenizer);
+}
+
+/* An emoji of four byte tokens comes out whole with the fourth; a cut one becomes one U+FFFD at the end. */
+static void streams_whole_characters(void** state) {
+  (void)state;
+  const tables t = {.model = "gpt2",
+                    .pre = "gpt-2",
+                    .tokens = golden_tokens,
+                    .merges = golden_merges,
+                    .token_count = COUNT(golden_tokens)};
+  ruda_tokenizer tokenizer;
+  assert_int_equal(open_tables(&t, &tokenizer), RUDA_OK);
+  int32_t tokens[16];
+  uint64_t count;
+  assert_int_equal(ruda_tokenizer_encode(tokenizer, "a\xF0\x9F\xA6\x80z", 6, 0, tokens, 16, &count), RUDA_OK);
+  ruda_text_stream stream = RUDA_TEXT_STREAM_INIT;
+  char text[64], all[64] = "";
+  uint64_t needed;
+  for (uint64_t i = 0; i < count; ++i) {
+    const ruda_text_stream before = stream;
+    assert_int_equal(ruda_text_stream_push(tokenizer, &stream, tokens[i], NULL, 0, &needed), RUDA_OK);
+    assert_memory_equal(&before, &stream, sizeof stream);
+    if (needed > 1) {
+      assert_int_equal(ruda_text_stream_push(tokenizer, &stream, tokens[i], text, 1, &needed), RUDA_E_BUDGET);
+      assert_memory_equal(&before, &stream, sizeof stream);
+    }
+    assert_int_equal(ruda_text_stream_push(tokenizer, &stream, tokens[i], text, sizeof text, &needed),
+                     RUDA_OK);
+    assert_null(strstr(text, "\xEF\xBF\xBD"));
+    strcat(all, text);
+  }
+  assert_int_equal(ruda_text_stream_end(&stream, text, sizeof text, &needed), RUDA_OK);
+  assert_string_equal(text, "");
+  assert_string_equal(all, "a\xF0\x9F\xA6\x80z");
+
+  assert_true(count >= 3);
+  for (uint64_t i = 0; i + 2 < count; ++i)
+    assert_int_equal(ruda_text_stream_push(tokenizer, &stream, tokens[i], text, sizeof text, &needed),
+                     RUDA_OK);
+  assert_int_equal(ruda_text_stream_end(&stream, text, sizeof text, &needed), RUDA_OK);
+  assert_string_equal(text, "\xEF\xBF\xBD");
+  stream.pending_bytes = 9;
+  assert_int_equal(ruda_text_stream_push(tokenizer, &stream, 0, text, sizeof text, &needed), RUDA_E_ARGUMENT);
+  ruda_release(tokenizer);
+}
+
+/* Bytes that are no UTF-8 come back as they were. */
+static void carries_any_bytes(void** state) {
+  (void)state;
+  static const char* pres[] = {"gpt-2",  "smollm", "llama-bpe", "qwen2",
+                               "qwen35", "gpt-4o", "tekken",    "deepseek-v3"};
+  for (size_t p = 0; p < COUNT(pres); ++p) {
+    ruda_tokenizer tokenizer = open_golden(pres[p]);
+    uint32_t seed = 12345;
+    for (int round = 0; round < 200; ++round) {
+      char bytes[64], back[65];
+      for (size_t i = 0; i < sizeof bytes; ++i) {
+        seed = seed * 1664525 + 1013904223;
+        bytes[i] = (char)(seed >> 24);
+        if (seed >> 16 & 1)
+          bytes[i] =
+              "' \n\xE2\x80\xF0\xC3"
+              "a"[seed >> 20 & 7];
+      }
+      int32_t tokens[64];
+      uint64_t count, needed;
+      assert_int_equal(ruda_tokenizer_encode(tokenizer, bytes, 64, 0, tokens, 64, &count), RUDA_OK);
+      assert_int_equal(ruda_tokenizer_decode(tokenizer, tokens, count, RUDA_DECODE_RAW, back, 65, &needed),
+                       RUDA_OK);
+      assert_int_equal(needed, 65);
+      assert_memory_equal(back, bytes, 64);
+    }
+    ruda_release(tokenizer);
+  }
+}
+
+/* A megabyte of one character is one piece: merging must not be quadratic. */
+static void takes_long_runs(void** state) {
+  (void)state;
+  const size_t most = 1 << 20;
+  char *text = malloc(most);
+  int32_t *tokens = malloc(most * sizeof *tokens);
+  assert_true(text && tokens);
+  const char runs[] = "x \n1!Z\x80";
+  static const char* pres[] = {"smollm", "llama-bpe", "gpt-4o", "deepseek-v3"};
+  for (size_t p = 0; p < COUNT(pres); ++p) {
+    ruda_tokenizer tokenizer = open_golden(pres[p]);
+    const size_t bytes = p == 0 ? most : most / 8;
+    for (size_t r = 0; r + 1 < sizeof runs; ++r) {
+      memset(text, runs[r], bytes);
+      const clock_t start = clock();
+      uint64_t count;
+      assert_int_equal(ruda_tokenizer_encode(tokenizer, text, bytes, 0, tokens, bytes, &count), RUDA_OK);
+      assert_true(count > 0);
+      /* Quadratic work would take minutes; the bound leaves room for sanitizers and busy machines. */
+      assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 30);
+    }
+    ruda_release(tokenizer);
+  }
+  free(tokens);
+  free(text);
+}
+
+static void merges_scored_pieces(void** state) {
+  (void)state;
+  static const char* const tokens[] = {
+      "<unk>", "<s>", "</s>", "<0x0A>", "<0xC3>", "<0xA9>", "\xE2\x96\x81",      "h", "e",
+      "l",     "o",   "he",   "ll",     "hell",   "hello",  "\xE2\x96\x81hello", "lo"};
+  static const uint32_t types[] = {2, 3, 3, 6, 6, 6, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  static const float scores[] = {0, 0, 0, 0, 0, 0, -1, -20, -21, -22, -23, -3, -4, -5, -6, -2, -3.5f};
+  tables t = {.model = "llama",
+              .tokens = tokens,
+              .types = types,
+              .scores = scores,
+              .token_count = COUNT(tokens),
+              .key = "tokenizer.ggml.bos_token_id",
+              .value = 1};
+  ruda_tokenizer tokenizer;
+  assert_int_equal(open_tables(&t, &tokenizer), RUDA_OK);
+  static const struct {
+    const char* text;
+    int flags, count, tokens[8];
+  } cases[] = {
+      /* he (-3) first, then lo (-3.5); "hell" needs ll, which is gone, so nothing joins further */
+      {"hello", 0, 3, {6, 11, 9}},
+      {"hello", RUDA_ENCODE_ADD_SPECIAL, 4, {1, 6, 11, 9}},
+      {"\n\xC3\xA9", 0, 4, {6, 3, 4, 5}},
+      {"", RUDA_ENCODE_ADD_SPECIAL, 1, {1}},
+  };
+  for (size_t i = 0; i < COUNT(cases); ++i) {
+    int32_t found[16];
+    uint64_t count;
+    assert_int_equal(ruda_tokenizer_encode(tokenizer, cases[i].text, strlen(cases[i].text),
+                                           (uint32_t)cases[i].flags, found, 16, &count),
+                     RUDA_OK);
+    if (i < 2) {
+      /* ... he, l, lo */
+      assert_int_equal(count, cases[i].count + 1);
+      assert_int_equal(found[count - 1], 16);
+    } else {
+      assert_int_equal(count, cases[i].count);
+    }
+    for (int k = 0; k < cases[i].count; ++k) assert_int_equal(found[k], cases[i].tokens[k]);
+    char text[64];
+    assert_int_equal(
+        ruda_tokenizer_decode(tokenizer, found, count, RUDA_DECODE_SKIP_SPECIAL, text, sizeof text, NULL),
+        RUDA_OK);
+    assert_string_equal(text, cases[i].text);
+  }
+  ruda_release(tokenizer);
+  t.scores = NULL;
+  expect_refused(&t, RUDA_E_NOT_FOUND, "tokenizer.ggml.scores");
+}
+
+static void refuses_tables(void** state) {
+  (void)state;
+  tables t = golden("no-such-split");
+  expect_refused(&t, RUDA_E_UNSUPPORTED, "tokenizer.ggml.pre is \"no-such-split\"");
+  t = golden(NULL);
+  expect_refused(&t, RUDA_E_UNSUPPORTED, "no key tokenizer.ggml.pre");
+  t = golden("smollm");
+  t.model = "bert";
+  expect_refused(&t, RUDA_E_UNSUPPORTED, "tokenizer.ggml.model is \"bert\"");
+  t.model = NULL;
+  expect_refused(&t, RUDA_E_NOT_FOUND, "no key tokenizer.ggml.model");
+  t = golden("smollm");
+  t.merges = NULL;
+  expect_refused(&t, RUDA_E_NOT_FOUND, "no key tokenizer.ggml.merges");
+  static const char* const bad_merges[][1] = {{"nospace"}, {" "}, {"a "}, {"a \xC3\xBF\xC3\xBF"}, {""}};
+  for (size_t i = 0; i < COUNT(bad_merges); ++i) {
+    t = golden("smollm");
+    t.merges = bad_merges[i];
+    t.merge_count = 1;
+    expect_refused(&t, RUDA_E_FORMAT, "merge 0");
+  }
+  t = golden("smollm");
+  t.token_count = 0;
+  t.special_count = 0;
+  expect_refused(&t, RUDA_E_FORMAT, "has 0 entries");
+  t = golden("smollm");
+  t.key = "tokenizer.ggml.eos_token_id";
+  t.value = COUNT(golden_tokens);
+  expect_refused(&t, RUDA_E_FORMAT, "eos_token_id is");
+  t = golden("smollm");
+  uint32_t* types = calloc(t.token_count, sizeof *types);
+  assert_non_null(types);
+  types[7] = 9;
+  t.types = types;
+  expect_refused(&t, RUDA_E_FORMAT, "token_type of token 7 is 9");
+  free(types);
+  t = golden("smollm");
+  t.key = "tokenizer.ggml.add_bos_token";
+  expect_refused(&t, RUDA_E_FORMAT, "is of type u32, expected boolean");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(gives_golden_tokens),      cmocka_unit_test(describes_itself),
+      cmocka_unit_test(keeps_control_tokens_out), cmocka_unit_test(keeps_to_buffers),
+      cmocka_unit_test(streams_whole_characters), cmocka_unit_test(carries_any_bytes),
+      cmocka_unit_test(takes_long_runs),          cmocka_unit_test(merges_scored_pieces),
+      cmocka_unit_test(refuses_tables),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
