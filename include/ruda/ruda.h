@@ -6,6 +6,8 @@
 #include "ruda/base.h"
 #include "ruda/context.h"
 #include "ruda/elementwise.h"
+#include "ruda/embedding.h"
+#include "ruda/matmul.h"
 #include "ruda/norm.h"
 #include "ruda/plan.h"
 #include "ruda/position.h"

@@ -1,5 +1,5 @@
-// src/core/block_formats.hpp - the GGUF block formats that kernels compute with: sizes and dtype codes, nothing else.
-// SPDX-License-Identifier: Apache-2.0
+// src/core/block_formats.hpp - the GGUF block formats that kernels compute with: sizes and dtype codes,
+// nothing else. SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ruda/tensor.h>
 
@@ -28,8 +28,8 @@ struct BlockFormat {
 
 // Indexed by BlockType.
 constexpr BlockFormat block_formats[block_type_count] = {
-    {RUDA_Q4_0, 32, 18},  {RUDA_Q4_1, 32, 20},   {RUDA_Q5_0, 32, 22},   {RUDA_Q5_1, 32, 24},
-    {RUDA_Q8_0, 32, 34},  {RUDA_Q4_K, 256, 144}, {RUDA_Q5_K, 256, 176}, {RUDA_Q6_K, 256, 210},
+    {RUDA_Q4_0, 32, 18}, {RUDA_Q4_1, 32, 20},   {RUDA_Q5_0, 32, 22},   {RUDA_Q5_1, 32, 24},
+    {RUDA_Q8_0, 32, 34}, {RUDA_Q4_K, 256, 144}, {RUDA_Q5_K, 256, 176}, {RUDA_Q6_K, 256, 210},
 };
 
 // The BlockType of a dtype code; -1 where there is none.

@@ -12,11 +12,8 @@ struct alignas(64) TileConfig {
 };
 
 // In memory for good: the compiler does not see that loading a configuration reads all of it.
-constexpr TileConfig tile_config = {1,
-                                    0,
-                                    {},
-                                    {64, 64, 64, 64, 64, 64, 64, 64},
-                                    {16, 16, 16, 16, 16, 16, 16, 16}};
+constexpr TileConfig tile_config = {
+    1, 0, {}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
 
 // Tiles 0..3 hold sums, 4 and 5 activations, 6 and 7 weights; all are 16 rows of 64 bytes.
 struct TileMicro {
@@ -24,8 +21,8 @@ struct TileMicro {
   static void stop() { _tile_release(); }
 
   template <int Rows16, int Cols16>
-  static void tile(const uint16_t* x, int64_t stride, const uint8_t* panel0, const uint8_t* panel1, int64_t steps,
-                   float* sums, bool add) {
+  static void tile(const uint16_t* x, int64_t stride, const uint8_t* panel0, const uint8_t* panel1,
+                   int64_t steps, float* sums, bool add) {
     constexpr int row_bytes = 128;
     if (add) {
       _tile_loadd(0, sums, row_bytes);

@@ -1,5 +1,5 @@
-// src/cpu/matmul/matmul_block_avx512bf16.cpp - matmul_block with AVX-512 VNNI (few rows) and BF16 dot products (many rows).
-// SPDX-License-Identifier: Apache-2.0
+// src/cpu/matmul/matmul_block_avx512bf16.cpp - matmul_block with AVX-512 VNNI (few rows) and BF16 dot
+// products (many rows). SPDX-License-Identifier: Apache-2.0
 #include "cpu/matmul/matmul_block_row.hpp"
 #include "cpu/matmul/matmul_block_loop.hpp"
 
@@ -19,10 +19,10 @@ RUDA_INLINE F32 load_x(const BlockMatmul& call, int64_t row, int64_t at) {
 
 // Where the even and the odd elements of block b (0..3) of a group go.
 RUDA_INLINE void place(int32_t type, int b, Words q, BlockActivations& to) {
-  const Words even_odd = _mm512_permutexvar_epi16(
-      _mm512_set_epi16(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1, 30, 28, 26, 24, 22, 20, 18, 16, 14,
-                       12, 10, 8, 6, 4, 2, 0),
-      q);
+  const Words even_odd =
+      _mm512_permutexvar_epi16(_mm512_set_epi16(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1, 30,
+                                                28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0),
+                               q);
   const __m256i even = _mm512_castsi512_si256(even_odd), odd = _mm512_extracti64x4_epi64(even_odd, 1);
   switch (type) {
     case block_q8_0: _mm512_store_si512(to.q + 32 * b, q); break;
@@ -68,7 +68,8 @@ bool quantize(const BlockMatmul& call, int64_t row, BlockActivations* to) {
         break;
       }
       // The largest magnitude lies in [2^14, 2^15) units.
-      const float unit = zero_block ? 0.0f : _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128((exponent - 14) << 23)));
+      const float unit =
+          zero_block ? 0.0f : _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128((exponent - 14) << 23)));
       const float inverse =
           zero_block ? 0.0f : _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128((254 + 14 - exponent) << 23)));
       const __m512 by = _mm512_set1_ps(inverse);
@@ -86,9 +87,10 @@ bool quantize(const BlockMatmul& call, int64_t row, BlockActivations* to) {
       continue;
     }
     if (subtract)
-      _mm512_store_si512(to->offset0, dot(dot(dot(dot(_mm512_setzero_si512(), minus, to->q), minus, to->q + 32),
-                                              minus, to->q + 64),
-                                          minus, to->q + 96));
+      _mm512_store_si512(
+          to->offset0,
+          dot(dot(dot(dot(_mm512_setzero_si512(), minus, to->q), minus, to->q + 32), minus, to->q + 64),
+              minus, to->q + 96));
     _mm512_store_ps(to->scale16,
                     _mm512_permutexvar_ps(_mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0),
                                           _mm512_castps128_ps512(_mm_load_ps(to->scale))));
@@ -102,7 +104,8 @@ bool quantize(const BlockMatmul& call, int64_t row, BlockActivations* to) {
 // ---- few rows
 
 template <int Type, int M>
-RUDA_INLINE void weight_row(const uint8_t* p, int64_t k, const BlockActivations* from, int64_t groups, F32* sums) {
+RUDA_INLINE void weight_row(const uint8_t* p, int64_t k, const BlockActivations* from, int64_t groups,
+                            F32* sums) {
   if constexpr (Type == block_q4_0) row_of_32<FormatQ4_0, M>(p, k, from, groups, sums);
   if constexpr (Type == block_q4_1) row_q4_1<M>(p, k, from, groups, sums);
   if constexpr (Type == block_q5_0) row_of_32<FormatQ5_0, M>(p, k, from, groups, sums);
@@ -129,7 +132,8 @@ RUDA_INLINE __m128 sum_of_each(const F32* v) {
 RUDA_INLINE void store_four(const BlockMatmul& call, int64_t m, int64_t n, int count, __m128 value) {
   F32 v = _mm512_castps128_ps512(value);
   if (call.bias)
-    v = v + (call.bias_bf16 ? load((const bf16*)call.bias + n, count) : load((const float*)call.bias + n, count));
+    v = v +
+        (call.bias_bf16 ? load((const bf16*)call.bias + n, count) : load((const float*)call.bias + n, count));
   const int64_t at = m * call.y_stride + n;
   if (call.y_bf16)
     store((bf16*)call.y + at, v, count);
@@ -138,7 +142,8 @@ RUDA_INLINE void store_four(const BlockMatmul& call, int64_t m, int64_t n, int c
 }
 
 template <int Type, int M>
-void rows(const BlockMatmul& call, int64_t m_begin, const BlockActivations* from, int64_t begin, int64_t end) {
+void rows(const BlockMatmul& call, int64_t m_begin, const BlockActivations* from, int64_t begin,
+          int64_t end) {
   const int64_t groups = (call.k + 127) / 128;
   const uint8_t* p = call.weights + begin * call.weight_row_bytes;
   for (int64_t n = begin; n < end; n += 4) {
@@ -166,7 +171,8 @@ template <int Type>
 void rows_of_type(const BlockMatmul& call, int64_t m_begin, int64_t count, const BlockActivations* from,
                   int64_t begin, int64_t end) {
   const int64_t groups = (call.k + 127) / 128;
-  for (; count >= 4; count -= 4, m_begin += 4, from += 4 * groups) rows<Type, 4>(call, m_begin, from, begin, end);
+  for (; count >= 4; count -= 4, m_begin += 4, from += 4 * groups)
+    rows<Type, 4>(call, m_begin, from, begin, end);
   if (count & 2) {
     rows<Type, 2>(call, m_begin, from, begin, end);
     m_begin += 2, from += 2 * groups;
@@ -174,8 +180,8 @@ void rows_of_type(const BlockMatmul& call, int64_t m_begin, int64_t count, const
   if (count & 1) rows<Type, 1>(call, m_begin, from, begin, end);
 }
 
-void run_rows(const BlockMatmul& call, int64_t m_begin, int64_t count, const BlockActivations* from, int64_t begin,
-              int64_t end) {
+void run_rows(const BlockMatmul& call, int64_t m_begin, int64_t count, const BlockActivations* from,
+              int64_t begin, int64_t end) {
   switch (call.type) {
     case block_q4_0: return rows_of_type<block_q4_0>(call, m_begin, count, from, begin, end);
     case block_q4_1: return rows_of_type<block_q4_1>(call, m_begin, count, from, begin, end);
@@ -195,14 +201,14 @@ struct DotMicro {
   static void start() {}
   static void stop() {}
   template <int Rows16, int Cols16>
-  static void tile(const uint16_t* x, int64_t stride, const uint8_t* panel0, const uint8_t* panel1, int64_t steps,
-                   float* sums, bool add) {
+  static void tile(const uint16_t* x, int64_t stride, const uint8_t* panel0, const uint8_t* panel1,
+                   int64_t steps, float* sums, bool add) {
     for (int r0 = 0; r0 < 16 * Rows16; r0 += 8) {
       F32 acc[8][Cols16];
       RUDA_UNROLL
-      for (int r = 0; r < 8; ++r)
-        RUDA_UNROLL
-        for (int c = 0; c < Cols16; ++c) acc[r][c] = add ? _mm512_load_ps(sums + 32 * (r0 + r) + 16 * c) : zero();
+      for (int r = 0; r < 8; ++r) RUDA_UNROLL
+      for (int c = 0; c < Cols16; ++c)
+        acc[r][c] = add ? _mm512_load_ps(sums + 32 * (r0 + r) + 16 * c) : zero();
       for (int64_t p = 0; p < 16 * steps; ++p) {
         const __m512bh b0 = (__m512bh)_mm512_load_si512(panel0 + 64 * p);
         const __m512bh b1 = Cols16 > 1 ? (__m512bh)_mm512_load_si512(panel1 + 64 * p) : b0;
@@ -216,9 +222,8 @@ struct DotMicro {
         }
       }
       RUDA_UNROLL
-      for (int r = 0; r < 8; ++r)
-        RUDA_UNROLL
-        for (int c = 0; c < Cols16; ++c) _mm512_store_ps(sums + 32 * (r0 + r) + 16 * c, acc[r][c]);
+      for (int r = 0; r < 8; ++r) RUDA_UNROLL
+      for (int c = 0; c < Cols16; ++c) _mm512_store_ps(sums + 32 * (r0 + r) + 16 * c, acc[r][c]);
     }
   }
 };

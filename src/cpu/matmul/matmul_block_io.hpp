@@ -19,7 +19,8 @@ RUDA_INLINE void store_y(const BlockMatmul& call, int64_t at, float value) {
 }
 
 // sums[height][32], of which `cols` columns are wanted, to y at row m, column n.
-RUDA_INLINE void store_tile(const BlockMatmul& call, int64_t m, int64_t n, int height, int cols, const float* sums) {
+RUDA_INLINE void store_tile(const BlockMatmul& call, int64_t m, int64_t n, int height, int cols,
+                            const float* sums) {
   const int right = cols > 16 ? cols - 16 : 0, left = cols < 16 ? cols : 16;
   F32 bias0 = zero(), bias1 = zero();
   if (call.bias) {

@@ -1,7 +1,7 @@
-// src/cpu/matmul/matmul_block_isa.cpp - matmul_block in strict F32: exact weights, F32 activations, F32 sums, every level.
-// SPDX-License-Identifier: Apache-2.0
+// src/cpu/matmul/matmul_block_isa.cpp - matmul_block in strict F32: exact weights, F32 activations, F32 sums,
+// every level. SPDX-License-Identifier: Apache-2.0
 #include "cpu/matmul/matmul_block.hpp"
-#include "cpu/matmul/block_decode.hpp"
+#include "cpu/simd/block_decode.hpp"
 
 namespace ruda::cpu::RUDA_ISA {
 namespace {
@@ -14,9 +14,8 @@ template <int R, int C, class X>
 RUDA_INLINE void block(const BlockMatmul& call, const X* x, const float* w, int64_t m, int64_t n) {
   F32 acc[R][C];
   RUDA_UNROLL
-  for (int r = 0; r < R; ++r)
-    RUDA_UNROLL
-    for (int c = 0; c < C; ++c) acc[r][c] = zero();
+  for (int r = 0; r < R; ++r) RUDA_UNROLL
+  for (int c = 0; c < C; ++c) acc[r][c] = zero();
   for (int64_t i = 0; i < call.k; i += lanes) {
     F32 b[C];
     RUDA_UNROLL
@@ -29,18 +28,17 @@ RUDA_INLINE void block(const BlockMatmul& call, const X* x, const float* w, int6
     }
   }
   RUDA_UNROLL
-  for (int r = 0; r < R; ++r)
-    RUDA_UNROLL
-    for (int c = 0; c < C; ++c) {
-      float v = sum(acc[r][c]);
-      if (call.bias)
-        v += call.bias_bf16 ? load_one((const bf16*)call.bias + n + c) : ((const float*)call.bias)[n + c];
-      const int64_t at = (m + r) * call.y_stride + n + c;
-      if (call.y_bf16)
-        store_one((bf16*)call.y + at, v);
-      else
-        ((float*)call.y)[at] = v;
-    }
+  for (int r = 0; r < R; ++r) RUDA_UNROLL
+  for (int c = 0; c < C; ++c) {
+    float v = sum(acc[r][c]);
+    if (call.bias)
+      v += call.bias_bf16 ? load_one((const bf16*)call.bias + n + c) : ((const float*)call.bias)[n + c];
+    const int64_t at = (m + r) * call.y_stride + n + c;
+    if (call.y_bf16)
+      store_one((bf16*)call.y + at, v);
+    else
+      ((float*)call.y)[at] = v;
+  }
 }
 
 template <int C, class X>
@@ -53,7 +51,8 @@ RUDA_INLINE void columns(const BlockMatmul& call, int64_t m_begin, int64_t m_end
 }
 
 template <class X>
-void run_typed(const BlockMatmul& call, int64_t m_begin, int64_t m_end, int64_t begin, int64_t end, float* scratch) {
+void run_typed(const BlockMatmul& call, int64_t m_begin, int64_t m_end, int64_t begin, int64_t end,
+               float* scratch) {
   constexpr int wide = (int)block_strict_rows;
   for (int64_t n = begin; n < end; n += wide) {
     const int count = end - n < wide ? (int)(end - n) : wide;
@@ -67,7 +66,8 @@ void run_typed(const BlockMatmul& call, int64_t m_begin, int64_t m_end, int64_t 
   }
 }
 
-void run(const BlockMatmul& call, int64_t m_begin, int64_t m_end, int64_t begin, int64_t end, float* scratch) {
+void run(const BlockMatmul& call, int64_t m_begin, int64_t m_end, int64_t begin, int64_t end,
+         float* scratch) {
   if (call.x_bf16)
     run_typed<bf16>(call, m_begin, m_end, begin, end, scratch);
   else

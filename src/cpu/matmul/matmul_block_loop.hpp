@@ -1,8 +1,9 @@
-// src/cpu/matmul/matmul_block_loop.hpp - many rows of bf16 activations against weight panels: the loops around a tile product.
-// SPDX-License-Identifier: Apache-2.0
+// src/cpu/matmul/matmul_block_loop.hpp - many rows of bf16 activations against weight panels: the loops
+// around a tile product. SPDX-License-Identifier: Apache-2.0
 //
-// One panel pair (32 weight rows by at most 640 elements, 40 KiB) stays in the first cache while all rows of a block of
-// activations (at most 1.6 MiB, in the second cache) pass by. The order of summation depends on k only.
+// One panel pair (32 weight rows by at most 640 elements, 40 KiB) stays in the first cache while all rows of
+// a block of activations (at most 1.6 MiB, in the second cache) pass by. The order of summation depends on k
+// only.
 #pragma once
 #include "cpu/matmul/matmul_block_io.hpp"
 #include "cpu/matmul/matmul_block_panel.hpp"
@@ -11,7 +12,8 @@ namespace ruda::cpu::RUDA_ISA {
 namespace {
 
 // Micro::start(), Micro::stop() around the work of a thread;
-// Micro::tile<rows16, cols16>(x, stride, panel0, panel1, steps, sums, add): sums[16 * rows16][32] (+)= x * panels.
+// Micro::tile<rows16, cols16>(x, stride, panel0, panel1, steps, sums, add): sums[16 * rows16][32] (+)= x *
+// panels.
 template <class Micro>
 void panel_loop(const BlockMatmul& call, const uint16_t* x, int64_t stride, int64_t begin, int64_t end,
                 void* scratch) {
@@ -62,7 +64,8 @@ void convert_rows(const BlockMatmul& call, int64_t begin, int64_t end, uint16_t*
     }
     const float* in = (const float*)call.x + m * call.x_stride;
     for (int64_t i = 0; i < call.k; i += 32)
-      _mm512_storeu_si512(out + i, (__m512i)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(in + i + 16), _mm512_loadu_ps(in + i)));
+      _mm512_storeu_si512(
+          out + i, (__m512i)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(in + i + 16), _mm512_loadu_ps(in + i)));
   }
 }
 

@@ -1,9 +1,9 @@
-// src/cpu/matmul/matmul_block_panel.hpp - weight blocks to bf16 panels, and the loop over panels and rows; AVX-512.
-// SPDX-License-Identifier: Apache-2.0
+// src/cpu/matmul/matmul_block_panel.hpp - weight blocks to bf16 panels, and the loop over panels and rows;
+// AVX-512. SPDX-License-Identifier: Apache-2.0
 //
-// A panel is 16 weight rows by 32 elements: 16 lines of 64 bytes, line p holds elements 2p and 2p + 1 of each row in
-// turn, what both the tile unit and the bf16 dot product read. Weights are computed in F32, exactly as the format says,
-// and rounded once to bf16.
+// A panel is 16 weight rows by 32 elements: 16 lines of 64 bytes, line p holds elements 2p and 2p + 1 of each
+// row in turn, what both the tile unit and the bf16 dot product read. Weights are computed in F32, exactly as
+// the format says, and rounded once to bf16.
 #pragma once
 #include "cpu/matmul/matmul_block.hpp"
 #include "cpu/simd/convert.hpp"
@@ -11,7 +11,8 @@
 namespace ruda::cpu::RUDA_ISA {
 namespace {
 
-// Codes of 16 rows by 32 elements: z[half][i], 128-bit lane l = elements 16 * half.. of row row_of(i, l), signed bytes.
+// Codes of 16 rows by 32 elements: z[half][i], 128-bit lane l = elements 16 * half.. of row row_of(i, l),
+// signed bytes.
 struct PanelCodes {
   __m512i z[2][4];
 };
@@ -59,7 +60,9 @@ RUDA_INLINE __m512i gather32(const PanelRows& rows, int64_t at) {
   return _mm512_i32gather_epi32(rows.offset, rows.row[0] + at, 1);
 }
 RUDA_INLINE F32 lower_f16(__m512i v) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(v)); }
-RUDA_INLINE F32 upper_f16(__m512i v) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(v, 16))); }
+RUDA_INLINE F32 upper_f16(__m512i v) {
+  return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(v, 16)));
+}
 
 RUDA_INLINE __m512i low_nibbles(__m512i v) { return _mm512_and_si512(v, _mm512_set1_epi8(15)); }
 RUDA_INLINE __m512i high_nibbles(__m512i v) { return low_nibbles(_mm512_srli_epi16(v, 4)); }
@@ -80,10 +83,8 @@ RUDA_INLINE void write_panel(const PanelCodes& codes, const F32* scale, F32 min,
     const __m512i* z = codes.z[half];
     RUDA_UNROLL
     for (int quarter = 0; quarter < 2; ++quarter) {
-      const __m512i rows0 =
-          quarter ? _mm512_unpackhi_epi64(z[0], z[1]) : _mm512_unpacklo_epi64(z[0], z[1]);
-      const __m512i rows1 =
-          quarter ? _mm512_unpackhi_epi64(z[2], z[3]) : _mm512_unpacklo_epi64(z[2], z[3]);
+      const __m512i rows0 = quarter ? _mm512_unpackhi_epi64(z[0], z[1]) : _mm512_unpacklo_epi64(z[0], z[1]);
+      const __m512i rows1 = quarter ? _mm512_unpackhi_epi64(z[2], z[3]) : _mm512_unpacklo_epi64(z[2], z[3]);
       RUDA_UNROLL
       for (int pair = 0; pair < 4; ++pair) {
         const __m512i pick = _mm512_add_epi32(first, _mm512_set1_epi32(2 * pair << 24));
@@ -144,32 +145,30 @@ RUDA_INLINE void unpack_k(const PanelRows& rows, int64_t block, uint8_t* to) {
   const __m512i low4 = _mm512_set1_epi32(0x0f0f0f0f), top2 = _mm512_set1_epi32(0x30303030);
   const __m512i low6 = _mm512_set1_epi32(63);
   // Byte j of scales[g] and mins[g]: sub-block 4 * g + j.
-  const __m512i scales[2] = {s0, _mm512_or_si512(_mm512_and_si512(s2, low4),
-                                                 _mm512_and_si512(_mm512_srli_epi32(s0, 2), top2))};
+  const __m512i scales[2] = {
+      s0, _mm512_or_si512(_mm512_and_si512(s2, low4), _mm512_and_si512(_mm512_srli_epi32(s0, 2), top2))};
   const __m512i mins[2] = {s1, _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi32(s2, 4), low4),
                                                _mm512_and_si512(_mm512_srli_epi32(s1, 2), top2))};
   for (int run = 0; run < 4; ++run) {
     __m512i packed[2][4];
     RUDA_UNROLL
-    for (int half = 0; half < 2; ++half)
-      RUDA_UNROLL
-      for (int i = 0; i < 4; ++i) packed[half][i] = four_rows(rows, i, codes_at + 32 * run + 16 * half);
+    for (int half = 0; half < 2; ++half) RUDA_UNROLL
+    for (int i = 0; i < 4; ++i) packed[half][i] = four_rows(rows, i, codes_at + 32 * run + 16 * half);
     RUDA_UNROLL
     for (int nibble = 0; nibble < 2; ++nibble) {
       const int sub = 2 * run + nibble;
       PanelCodes codes;
       RUDA_UNROLL
-      for (int half = 0; half < 2; ++half)
-        RUDA_UNROLL
-        for (int i = 0; i < 4; ++i) {
-          __m512i z = nibble ? high_nibbles(packed[half][i]) : low_nibbles(packed[half][i]);
-          if constexpr (Five)
-            z = _mm512_mask_add_epi8(z,
-                                     _mm512_test_epi8_mask(four_rows(rows, i, at + 16 + 16 * half),
-                                                           _mm512_set1_epi8((char)(1 << sub))),
-                                     z, _mm512_set1_epi8(16));
-          codes.z[half][i] = z;
-        }
+      for (int half = 0; half < 2; ++half) RUDA_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        __m512i z = nibble ? high_nibbles(packed[half][i]) : low_nibbles(packed[half][i]);
+        if constexpr (Five)
+          z = _mm512_mask_add_epi8(z,
+                                   _mm512_test_epi8_mask(four_rows(rows, i, at + 16 + 16 * half),
+                                                         _mm512_set1_epi8((char)(1 << sub))),
+                                   z, _mm512_set1_epi8(16));
+        codes.z[half][i] = z;
+      }
       const __m128i shift = _mm_cvtsi32_si128(8 * (sub & 3));
       const __m512i s = _mm512_and_si512(_mm512_srl_epi32(scales[sub >> 2], shift), low6);
       const __m512i m = _mm512_and_si512(_mm512_srl_epi32(mins[sub >> 2], shift), low6);
@@ -182,32 +181,31 @@ RUDA_INLINE void unpack_k(const PanelRows& rows, int64_t block, uint8_t* to) {
 RUDA_INLINE void unpack_q6_k(const PanelRows& rows, int64_t block, uint8_t* to) {
   const int64_t at = block * 210;
   const F32 d = upper_f16(gather32(rows, at + 206));
-  for (int half_block = 0; half_block < 2; ++half_block)
+  for (int half_block = 0; half_block < 2; ++half_block) RUDA_UNROLL
+  for (int part = 0; part < 4; ++part) {
+    const int64_t low_at = at + 64 * half_block + 32 * (part & 1), high_at = at + 128 + 32 * half_block;
+    PanelCodes codes;
     RUDA_UNROLL
-    for (int part = 0; part < 4; ++part) {
-      const int64_t low_at = at + 64 * half_block + 32 * (part & 1), high_at = at + 128 + 32 * half_block;
-      PanelCodes codes;
-      RUDA_UNROLL
-      for (int half = 0; half < 2; ++half)
-        RUDA_UNROLL
-        for (int i = 0; i < 4; ++i) {
-          const __m512i low = four_rows(rows, i, low_at + 16 * half), high = four_rows(rows, i, high_at + 16 * half);
-          const __m512i top = _mm512_and_si512(
-              _mm512_slli_epi16(_mm512_srl_epi16(high, _mm_cvtsi32_si128(2 * part)), 4), _mm512_set1_epi8(0x30));
-          const __m512i z = _mm512_or_si512(part < 2 ? low_nibbles(low) : high_nibbles(low), top);
-          codes.z[half][i] = _mm512_sub_epi8(z, _mm512_set1_epi8(32));
-        }
-      const int sub = 8 * half_block + 2 * part;  // of 16 scales
-      const __m512i four = gather32(rows, at + 192 + (sub & ~3));
-      F32 scale[2];
-      RUDA_UNROLL
-      for (int half = 0; half < 2; ++half) {
-        const __m128i shift = _mm_cvtsi32_si128(24 - 8 * ((sub + half) & 3));
-        scale[half] =
-            _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_sll_epi32(four, shift), 24)), d);
-      }
-      write_panel<false>(codes, scale, zero(), to + 1024 * (4 * half_block + part));
+    for (int half = 0; half < 2; ++half) RUDA_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      const __m512i low = four_rows(rows, i, low_at + 16 * half),
+                    high = four_rows(rows, i, high_at + 16 * half);
+      const __m512i top = _mm512_and_si512(
+          _mm512_slli_epi16(_mm512_srl_epi16(high, _mm_cvtsi32_si128(2 * part)), 4), _mm512_set1_epi8(0x30));
+      const __m512i z = _mm512_or_si512(part < 2 ? low_nibbles(low) : high_nibbles(low), top);
+      codes.z[half][i] = _mm512_sub_epi8(z, _mm512_set1_epi8(32));
     }
+    const int sub = 8 * half_block + 2 * part;  // of 16 scales
+    const __m512i four = gather32(rows, at + 192 + (sub & ~3));
+    F32 scale[2];
+    RUDA_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      const __m128i shift = _mm_cvtsi32_si128(24 - 8 * ((sub + half) & 3));
+      scale[half] =
+          _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_sll_epi32(four, shift), 24)), d);
+    }
+    write_panel<false>(codes, scale, zero(), to + 1024 * (4 * half_block + part));
+  }
 }
 
 // `steps` panels of 32 elements from element 32 * step of 16 weight rows.

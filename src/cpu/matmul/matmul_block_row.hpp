@@ -1,9 +1,10 @@
-// src/cpu/matmul/matmul_block_row.hpp - one weight row of each block format against 16-bit integer activations, AVX-512 VNNI.
-// SPDX-License-Identifier: Apache-2.0
+// src/cpu/matmul/matmul_block_row.hpp - one weight row of each block format against 16-bit integer
+// activations, AVX-512 VNNI. SPDX-License-Identifier: Apache-2.0
 //
-// A group is 128 weights. Their codes are split inside 16-bit lanes (code & 15, >> 4, >> 8, >> 12), so activations lie
-// in the order that the split gives: for each format the even and the odd elements of the low and of the high nibbles.
-// A group's products are summed exactly in 32 bits, at most 8 * 255 * 2^15 a lane, and scaled in F32.
+// A group is 128 weights. Their codes are split inside 16-bit lanes (code & 15, >> 4, >> 8, >> 12), so
+// activations lie in the order that the split gives: for each format the even and the odd elements of the low
+// and of the high nibbles. A group's products are summed exactly in 32 bits, at most 8 * 255 * 2^15 a lane,
+// and scaled in F32.
 #pragma once
 #include "cpu/matmul/matmul_block.hpp"
 #include "cpu/simd/vec.hpp"
@@ -66,8 +67,8 @@ RUDA_INLINE Words dot(Words sum, Words codes, const int16_t* q) {
 
 // Formats of 32-element blocks: lane = block, `count` of the group's four blocks exist.
 template <class F, int M>
-RUDA_INLINE void group_of_32(const uint8_t* p, int count, const BlockActivations* x, int64_t groups, F32* sums,
-                             __m256* mins) {
+RUDA_INLINE void group_of_32(const uint8_t* p, int count, const BlockActivations* x, int64_t groups,
+                             F32* sums, __m256* mins) {
   const uint8_t* p1 = count > 1 ? p + F::bytes : p;
   const uint8_t* p2 = count > 2 ? p + 2 * F::bytes : p;
   const uint8_t* p3 = count > 3 ? p + 3 * F::bytes : p;
@@ -76,8 +77,8 @@ RUDA_INLINE void group_of_32(const uint8_t* p, int count, const BlockActivations
   if constexpr (F::high_bits != 0) {
     const __m128i high = _mm_set_epi32(load_32(p3 + F::high_bits), load_32(p2 + F::high_bits),
                                        load_32(p1 + F::high_bits), load_32(p + F::high_bits));
-    const Words each = _mm512_permutexvar_epi32(_mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0),
-                                                _mm512_castsi128_si512(high));
+    const Words each = _mm512_permutexvar_epi32(
+        _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0), _mm512_castsi128_si512(high));
     const Words lower = _mm512_shuffle_epi8(each, _mm512_set1_epi16(0x0100));
     const Words upper = _mm512_shuffle_epi8(each, _mm512_set1_epi16(0x0302));
     const Words even = _mm512_set4_epi32(0x40001000, 0x04000100, 0x00400010, 0x00040001);
@@ -110,7 +111,8 @@ RUDA_INLINE void group_of_32(const uint8_t* p, int count, const BlockActivations
     sum = dot(sum, s.high_even, a.q + 32);
     sum = dot(sum, s.low_odd, a.q + 64);
     sum = dot(sum, s.high_odd, a.q + 96);
-    sums[m] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_mul_ps(scale, _mm512_load_ps(a.scale16)), sums[m]);
+    sums[m] =
+        _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_mul_ps(scale, _mm512_load_ps(a.scale16)), sums[m]);
     if constexpr (F::has_min) mins[m] = _mm256_fmadd_ps(pairs, _mm256_load_ps(a.scale_sum), mins[m]);
   }
 }
@@ -139,8 +141,10 @@ RUDA_INLINE void groups_q4_1(WordsQ4_1 a, WordsQ4_1 b, const BlockActivations* x
   for (int m = 0; m < M; ++m) {
     const BlockActivations *xa = x + m * groups, *xb = xa + (Two ? 1 : 0);
     F32 by = _mm512_castps256_ps512(_mm256_load_ps(xa->scale_sum));
-    if constexpr (Two) by = _mm512_insertf32x8(by, _mm256_load_ps(xb->scale_sum), 1);
-    else by = _mm512_zextps256_ps512(_mm256_load_ps(xa->scale_sum));
+    if constexpr (Two)
+      by = _mm512_insertf32x8(by, _mm256_load_ps(xb->scale_sum), 1);
+    else
+      by = _mm512_zextps256_ps512(_mm256_load_ps(xa->scale_sum));
     const F32 scaled = _mm512_mul_ps(scale_min, by);
     pairs[m] = _mm512_add_ps(pairs[m], scaled);
     Words sum = dot(_mm512_setzero_si512(), s.low_even, xa->q);
@@ -186,7 +190,8 @@ RUDA_INLINE void row_q4_1(const uint8_t* p, int64_t k, const BlockActivations* x
 }
 
 template <class F, int M>
-RUDA_INLINE void row_of_32(const uint8_t* p, int64_t k, const BlockActivations* x, int64_t groups, F32* sums) {
+RUDA_INLINE void row_of_32(const uint8_t* p, int64_t k, const BlockActivations* x, int64_t groups,
+                           F32* sums) {
   __m256 mins[M];
   RUDA_UNROLL
   for (int m = 0; m < M; ++m) mins[m] = _mm256_setzero_ps();
@@ -198,14 +203,14 @@ RUDA_INLINE void row_of_32(const uint8_t* p, int64_t k, const BlockActivations* 
   }
   const int rest = (int)(k / 32 & 3);
   if (rest) group_of_32<F, M>(p, rest, x + full, groups, sums, mins);
-  if constexpr (F::has_min)
-    RUDA_UNROLL
-    for (int m = 0; m < M; ++m)
-      sums[m] = _mm512_mask_add_ps(sums[m], 0x00aa, sums[m], _mm512_castps256_ps512(mins[m]));
+  if constexpr (F::has_min) RUDA_UNROLL
+  for (int m = 0; m < M; ++m)
+    sums[m] = _mm512_mask_add_ps(sums[m], 0x00aa, sums[m], _mm512_castps256_ps512(mins[m]));
 }
 
 template <int M>
-RUDA_INLINE void group_q8_0(const uint8_t* p, int count, const BlockActivations* x, int64_t groups, F32* sums) {
+RUDA_INLINE void group_q8_0(const uint8_t* p, int count, const BlockActivations* x, int64_t groups,
+                            F32* sums) {
   uint64_t d = load_16(p);
   if (count > 1) d |= load_16(p + 34) << 16;
   if (count > 2) d |= load_16(p + 68) << 32;
@@ -221,8 +226,8 @@ RUDA_INLINE void group_q8_0(const uint8_t* p, int count, const BlockActivations*
     RUDA_UNROLL
     for (int m = 0; m < M; ++m) {
       const Words sum = dot(_mm512_setzero_si512(), codes, x[m * groups].q + 32 * b);
-      sums[m] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_permutexvar_ps(_mm512_set1_epi32(b), scaled[m]),
-                                sums[m]);
+      sums[m] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum),
+                                _mm512_permutexvar_ps(_mm512_set1_epi32(b), scaled[m]), sums[m]);
     }
   }
 }
@@ -246,7 +251,8 @@ struct ScaleMin {
 };
 RUDA_INLINE ScaleMin scales_k(const uint8_t* p) {
   const uint32_t s0 = load_u32(p + 4), s1 = load_u32(p + 8), s2 = load_u32(p + 12);
-  const uint64_t scale_bytes = (uint64_t)((s2 & 0x0f0f0f0f) | ((s0 >> 2) & 0x30303030)) << 32 | (s0 & 0x3f3f3f3f);
+  const uint64_t scale_bytes =
+      (uint64_t)((s2 & 0x0f0f0f0f) | ((s0 >> 2) & 0x30303030)) << 32 | (s0 & 0x3f3f3f3f);
   const uint64_t min_bytes =
       (uint64_t)(((s2 >> 4) & 0x0f0f0f0f) | ((s1 >> 2) & 0x30303030)) << 32 | (s1 & 0x3f3f3f3f);
   const __m128 d = _mm_cvtph_ps(_mm_cvtsi32_si128(load_32(p)));
@@ -269,7 +275,8 @@ RUDA_INLINE void row_k(const uint8_t* p, int64_t k, const BlockActivations* x, i
   for (int m = 0; m < M; ++m) mins[m] = _mm256_setzero_ps();
   for (int64_t g = 0; g < k / 128; g += 2, p += bytes) {
     RUDA_UNROLL
-    for (int line = 0; line < bytes; line += 64) _mm_prefetch((const char*)p + prefetch_distance + line, _MM_HINT_T0);
+    for (int line = 0; line < bytes; line += 64)
+      _mm_prefetch((const char*)p + prefetch_distance + line, _MM_HINT_T0);
     const ScaleMin s = scales_k(p);
     __m512 scaled[M];
     RUDA_UNROLL
@@ -279,23 +286,25 @@ RUDA_INLINE void row_k(const uint8_t* p, int64_t k, const BlockActivations* x, i
       mins[m] = _mm256_fnmadd_ps(s.min, both(a.sum, b.sum), mins[m]);
     }
     Words fifth = _mm512_setzero_si512();
-    if constexpr (Five)
-      fifth = _mm512_broadcast_i64x4(_mm256_loadu_si256((const __m256i*)(p + 16)));
+    if constexpr (Five) fifth = _mm512_broadcast_i64x4(_mm256_loadu_si256((const __m256i*)(p + 16)));
     RUDA_UNROLL
     for (int half = 0; half < 2; ++half) {
       Split w = split(_mm512_loadu_si512(p + codes + 64 * half));
       if constexpr (Five) {
-        // Group 4*half + 0, 1 in the lower lanes, + 2, 3 in the upper; bit g for even bytes, g + 8 for odd ones.
+        // Group 4*half + 0, 1 in the lower lanes, + 2, 3 in the upper; bit g for even bytes, g + 8 for odd
+        // ones.
         const Words low = _mm512_inserti64x4(_mm512_set1_epi16((short)(1 << (4 * half))),
                                              _mm256_set1_epi16((short)(4 << (4 * half))), 1);
         const Words bit = _mm512_set1_epi16(16);
         w.low_even = _mm512_mask_add_epi16(w.low_even, _mm512_test_epi16_mask(fifth, low), w.low_even, bit);
         const Words high = _mm512_slli_epi16(low, 1);
-        w.high_even = _mm512_mask_add_epi16(w.high_even, _mm512_test_epi16_mask(fifth, high), w.high_even, bit);
+        w.high_even =
+            _mm512_mask_add_epi16(w.high_even, _mm512_test_epi16_mask(fifth, high), w.high_even, bit);
         const Words low_odd = _mm512_slli_epi16(low, 8);
         w.low_odd = _mm512_mask_add_epi16(w.low_odd, _mm512_test_epi16_mask(fifth, low_odd), w.low_odd, bit);
         const Words high_odd = _mm512_slli_epi16(low, 9);
-        w.high_odd = _mm512_mask_add_epi16(w.high_odd, _mm512_test_epi16_mask(fifth, high_odd), w.high_odd, bit);
+        w.high_odd =
+            _mm512_mask_add_epi16(w.high_odd, _mm512_test_epi16_mask(fifth, high_odd), w.high_odd, bit);
       }
       const Words pick = half ? _mm512_set_epi32(6, 6, 6, 6, 6, 6, 6, 6, 4, 4, 4, 4, 4, 4, 4, 4)
                               : _mm512_set_epi32(2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0);
@@ -306,7 +315,8 @@ RUDA_INLINE void row_k(const uint8_t* p, int64_t k, const BlockActivations* x, i
         const Words low = dot(dot(_mm512_setzero_si512(), w.low_even, a.q), w.low_odd, a.q + 64);
         const Words high = dot(dot(_mm512_setzero_si512(), w.high_even, a.q + 32), w.high_odd, a.q + 96);
         sums[m] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(low), _mm512_permutexvar_ps(pick, scaled[m]), sums[m]);
-        sums[m] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(high), _mm512_permutexvar_ps(pick_high, scaled[m]), sums[m]);
+        sums[m] =
+            _mm512_fmadd_ps(_mm512_cvtepi32_ps(high), _mm512_permutexvar_ps(pick_high, scaled[m]), sums[m]);
       }
     }
   }
@@ -318,7 +328,8 @@ template <int M>
 RUDA_INLINE void row_q6_k(const uint8_t* p, int64_t k, const BlockActivations* x, int64_t groups, F32* sums) {
   const Words three = _mm512_set1_epi16(0x30);
   for (int64_t g = 0; g < k / 128; g += 2, p += 210) {
-    for (int line = 0; line < 210; line += 64) _mm_prefetch((const char*)p + prefetch_distance + line, _MM_HINT_T0);
+    for (int line = 0; line < 210; line += 64)
+      _mm_prefetch((const char*)p + prefetch_distance + line, _MM_HINT_T0);
     const __m512 d = _mm512_broadcastss_ps(_mm_cvtph_ps(_mm_cvtsi32_si128((int)load_16(p + 208))));
     const __m512 scale = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load_128(p + 192))), d);
     __m512 scaled[M];
@@ -332,10 +343,11 @@ RUDA_INLINE void row_q6_k(const uint8_t* p, int64_t k, const BlockActivations* x
     RUDA_UNROLL
     for (int half = 0; half < 2; ++half) {
       Split w = split(_mm512_loadu_si512(p + 64 * half));
-      // Two more bits a code: elements 0..31 at bit 0, 32..63 at 2, 64..95 at 4, 96..127 at 6 of the same byte.
-      const Words top = _mm512_srlv_epi16(
-          _mm512_broadcast_i64x4(_mm256_loadu_si256((const __m256i*)(p + 128 + 32 * half))),
-          _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(2), 1));
+      // Two more bits a code: elements 0..31 at bit 0, 32..63 at 2, 64..95 at 4, 96..127 at 6 of the same
+      // byte.
+      const Words top =
+          _mm512_srlv_epi16(_mm512_broadcast_i64x4(_mm256_loadu_si256((const __m256i*)(p + 128 + 32 * half))),
+                            _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(2), 1));
       constexpr int a_or_b_and_c = 0xf8;
       w.low_even = _mm512_ternarylogic_epi32(w.low_even, _mm512_slli_epi16(top, 4), three, a_or_b_and_c);
       w.high_even = _mm512_ternarylogic_epi32(w.high_even, top, three, a_or_b_and_c);
@@ -348,9 +360,11 @@ RUDA_INLINE void row_q6_k(const uint8_t* p, int64_t k, const BlockActivations* x
       for (int m = 0; m < M; ++m) {
         const BlockActivations& a = x[m * groups + g + half];
         const Words low = dot(dot(_mm512_load_si512(a.offset0), w.low_even, a.q), w.low_odd, a.q + 64);
-        const Words high = dot(dot(_mm512_load_si512(a.offset1), w.high_even, a.q + 32), w.high_odd, a.q + 96);
+        const Words high =
+            dot(dot(_mm512_load_si512(a.offset1), w.high_even, a.q + 32), w.high_odd, a.q + 96);
         sums[m] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(low), _mm512_permutexvar_ps(pick, scaled[m]), sums[m]);
-        sums[m] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(high), _mm512_permutexvar_ps(pick_high, scaled[m]), sums[m]);
+        sums[m] =
+            _mm512_fmadd_ps(_mm512_cvtepi32_ps(high), _mm512_permutexvar_ps(pick_high, scaled[m]), sums[m]);
       }
     }
   }

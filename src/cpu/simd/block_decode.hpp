@@ -1,8 +1,8 @@
-// src/cpu/matmul/block_decode.hpp - one row of a GGUF block format to floats, at the level of the including file.
-// SPDX-License-Identifier: Apache-2.0
+// src/cpu/simd/block_decode.hpp - one row of a GGUF block format to floats, at the level of the including
+// file. SPDX-License-Identifier: Apache-2.0
 //
-// Every value is scale * code + minimum with an exact product, so one rounding to F32 remains; it is the same with and
-// without a fused multiply-add.
+// Every value is scale * code + minimum with an exact product, so one rounding to F32 remains; it is the same
+// with and without a fused multiply-add.
 #pragma once
 #include "core/block_formats.hpp"
 #include "cpu/simd/convert.hpp"
@@ -37,10 +37,11 @@ RUDA_INLINE I32 codes_at(const uint8_t* p) {
 }
 RUDA_INLINE I32 signed_codes(I32 codes) { return (codes << 24) >> 24; }
 
-// Nibbles of `count` bytes, low ones to `low` and high ones to `high`; `fifth(i, upper)` gives bit 4 in place.
+// Nibbles of `count` bytes, low ones to `low` and high ones to `high`; `fifth(i, upper)` gives bit 4 in
+// place.
 template <class Fifth>
-RUDA_INLINE void nibbles(const uint8_t* p, int count, float scale0, float min0, float scale1, float min1, int subtract,
-                         float* low, float* high, Fifth&& fifth) {
+RUDA_INLINE void nibbles(const uint8_t* p, int count, float scale0, float min0, float scale1, float min1,
+                         int subtract, float* low, float* high, Fifth&& fifth) {
   for (int i = 0; i < count; i += lanes) {
     const I32 v = codes_at(p + i);
     const I32 a = ((v & 15) | fifth(i, 0)) - subtract, b = ((v >> 4) | fifth(i, 1)) - subtract;
