@@ -20,9 +20,10 @@ Verdict prepare(const Problem& p, Prepare&) {
 }
 
 void run(const Launch& l) {
-  check_cuda(cudaMemcpyAsync(l.ptr<void>(RUDA_COPY_Y), l.ptr<void>(RUDA_COPY_X),
-                             l.problem[RUDA_COPY_X].layout->packed_bytes(), cudaMemcpyDeviceToDevice, stream_of(l)),
-             "copy");
+  check_cuda(
+      cudaMemcpyAsync(l.ptr<void>(RUDA_COPY_Y), l.ptr<void>(RUDA_COPY_X),
+                      l.problem[RUDA_COPY_X].layout->packed_bytes(), cudaMemcpyDeviceToDevice, stream_of(l)),
+      "copy");
 }
 
 }  // namespace memory

@@ -11,7 +11,8 @@ namespace ruda::cuda {
 namespace {
 
 template <class T>
-__global__ void __launch_bounds__(strided_threads) silu_mul_elements(const T* gate, const T* up, T* y, Strided<3> s) {
+__global__ void __launch_bounds__(strided_threads)
+    silu_mul_elements(const T* gate, const T* up, T* y, Strided<3> s) {
   const int64_t i = int64_t(blockIdx.x) * strided_threads + threadIdx.x;
   if (i >= s.elements) return;
   int64_t at[3];
@@ -23,8 +24,9 @@ __global__ void __launch_bounds__(strided_threads) silu_mul_elements(const T* ga
 }
 
 Verdict prepare(const Problem& p, Prepare& prep) {
-  prep.state<Strided<3>>() = make_strided<3>({p[RUDA_SILU_MUL_Y].layout.get(), p[RUDA_SILU_MUL_GATE].layout.get(),
-                                              p[RUDA_SILU_MUL_UP].layout.get()});
+  prep.state<Strided<3>>() =
+      make_strided<3>({p[RUDA_SILU_MUL_Y].layout.get(), p[RUDA_SILU_MUL_GATE].layout.get(),
+                       p[RUDA_SILU_MUL_UP].layout.get()});
   return fits_grid(p[RUDA_SILU_MUL_Y].layout->elements) ? nullptr : "more elements than a grid holds";
 }
 

@@ -1,4 +1,4 @@
-// cuda/elementwise/strided.cuh - several tensors walked over one index space on the GPU, one element a thread.
+// cuda/elementwise/strided.cuh - tensors walked over one index space, one element a thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "plan/op.hpp"

@@ -51,8 +51,8 @@ void launch(const Launch& l) {
   const float eps = float(l.problem.as<ruda_rms_norm_desc>().eps);
   if (s.rows == 0) return;
   rms_norm_rows<T><<<unsigned(s.rows), threads, 0, stream_of(l)>>>(
-      l.ptr<const T>(RUDA_RMS_NORM_X), l.ptr<const float>(RUDA_RMS_NORM_GAMMA), l.ptr<T>(RUDA_RMS_NORM_Y), s.cols,
-      s.cols, s.cols, eps);
+      l.ptr<const T>(RUDA_RMS_NORM_X), l.ptr<const float>(RUDA_RMS_NORM_GAMMA), l.ptr<T>(RUDA_RMS_NORM_Y),
+      s.cols, s.cols, s.cols, eps);
   check_launch(l);
 }
 

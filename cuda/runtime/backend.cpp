@@ -7,8 +7,8 @@
 namespace ruda::cuda {
 
 void fail_cuda(cudaError_t error, const char* what) {
-  fail_native(error == cudaErrorMemoryAllocation ? RUDA_E_OOM_DEVICE : RUDA_E_DEVICE, "cuda", error, "%s: %s: %s", what,
-              cudaGetErrorName(error), cudaGetErrorString(error));
+  fail_native(error == cudaErrorMemoryAllocation ? RUDA_E_OOM_DEVICE : RUDA_E_DEVICE, "cuda", error,
+              "%s: %s: %s", what, cudaGetErrorName(error), cudaGetErrorString(error));
 }
 
 namespace {
@@ -27,8 +27,8 @@ std::unique_ptr<Device> open(const ruda_context_desc& desc) {
   std::string why;
   const int count = probe(why);
   RUDA_CHECK(count > 0, RUDA_E_BACKEND_MISSING, 0, "backend CUDA: %s", why.c_str());
-  RUDA_CHECK(desc.device >= 0 && desc.device < count, RUDA_E_ARGUMENT, 0, "desc.device is %d, this machine has %d",
-             desc.device, count);
+  RUDA_CHECK(desc.device >= 0 && desc.device < count, RUDA_E_ARGUMENT, 0,
+             "desc.device is %d, this machine has %d", desc.device, count);
   fail(RUDA_E_NOT_BUILT, 0, "backend CUDA: this build has kernels but no device runtime");
 }
 

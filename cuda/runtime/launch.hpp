@@ -1,4 +1,4 @@
-// cuda/runtime/launch.hpp - what a kernel file needs of the runtime: the native stream and the check after a launch.
+// cuda/runtime/launch.hpp - what kernel files need of the runtime: native stream, check after a launch.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "plan/op.hpp"
@@ -14,7 +14,8 @@ inline cudaStream_t stream_of(const Launch& launch) {
 [[noreturn]] void fail_cuda(cudaError_t error, const char* what);
 
 inline void check_cuda(cudaError_t error, const char* what) {
-  if (error != cudaSuccess) [[unlikely]] fail_cuda(error, what);
+  if (error != cudaSuccess) [[unlikely]]
+    fail_cuda(error, what);
 }
 
 inline void check_launch(const Launch& launch) { check_cuda(cudaPeekAtLastError(), launch.problem.op->name); }

@@ -1,4 +1,4 @@
-/* include/ruda/base.h - status codes, the error record, handles, versions: what every other header stands on. */
+/* include/ruda/base.h - status, error record, handles, versions: what every header stands on. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RUDA_BASE_H
 #define RUDA_BASE_H
@@ -32,7 +32,8 @@
 
 RUDA_BEGIN
 
-/** 0 is success, 1..999 is information, status / 1000 is the category of an error. Codes are never renumbered. */
+/** 0 is success, 1..999 is information, status / 1000 is the category of an error. Codes are never
+ *  renumbered. */
 typedef int32_t ruda_status;
 
 /** 0 or 1. */
@@ -59,7 +60,7 @@ enum {
 
   /* 2xxx: legal, but not supported here */
   RUDA_E_UNSUPPORTED = 2000,     /* no kernel of this device takes the problem */
-  RUDA_E_BACKEND_MISSING = 2001, /* a driver or library could not be found; the message says where it was looked for */
+  RUDA_E_BACKEND_MISSING = 2001, /* no driver or library; the message says where it was looked for */
   RUDA_E_NOT_BUILT = 2002,       /* this build of the library leaves the feature out */
 
   /* 3xxx: resources */
@@ -92,7 +93,7 @@ enum {
 };
 
 /** Opaque, reference-counted handles. Release order is free: a child keeps its parents alive. */
-#define RUDA_HANDLE(name) typedef struct ruda_##name##_s *ruda_##name
+#define RUDA_HANDLE(name) typedef struct ruda_##name##_s* ruda_##name
 RUDA_HANDLE(context);
 RUDA_HANDLE(stream);
 RUDA_HANDLE(event);
@@ -107,47 +108,49 @@ RUDA_HANDLE(model);
 RUDA_HANDLE(tokenizer);
 RUDA_HANDLE(session);
 
-/** Extension record: optional extras hung on the `next` field of a descriptor. An unknown type is RUDA_E_STRUCT_TOO_NEW
- *  unless flags bit 0 ("skip if unknown") is set. */
+/** Extension record: optional extras hung on the `next` field of a descriptor. An unknown type is
+ *  RUDA_E_STRUCT_TOO_NEW unless flags bit 0 ("skip if unknown") is set. */
 typedef struct ruda_ext {
   uint32_t type, flags;
-  const struct ruda_ext *next;
+  const struct ruda_ext* next;
 } ruda_ext;
 
-/** What the last failing call of the calling thread left behind. Set `struct_size` before the call. The texts live until
- *  the next failing call on the same thread. */
+/** What the last failing call of the calling thread left behind. Set `struct_size` before the call. The texts
+ *  live until the next failing call on the same thread. */
 typedef struct ruda_error_info {
   uint32_t struct_size;
   ruda_status status;
   int32_t arg_index;          /* zero-based position of the argument at fault; -1 = none */
   int32_t native_code;        /* errno, CUDA or vendor code, callback's value; 0 = none */
-  const char *native_library; /* "" = none */
-  const char *function;       /* the ruda_ function that failed */
-  const char *message;        /* one line, never NULL */
+  const char* native_library; /* "" = none */
+  const char* function;       /* the ruda_ function that failed */
+  const char* message;        /* one line, never NULL */
 } ruda_error_info;
-#define RUDA_ERROR_INFO_INIT { (uint32_t)sizeof(ruda_error_info), 0, -1, 0, NULL, NULL, NULL }
+#define RUDA_ERROR_INFO_INIT \
+  { (uint32_t)sizeof(ruda_error_info), 0, -1, 0, NULL, NULL, NULL }
 
 /** API level of the loaded library: a function whose level is at most this is present. [T] */
 RUDA_API uint32_t RUDA_CALL ruda_api_level(void) RUDA_NX;
 
 /** Version text of the loaded library, such as "0.1.0"; static storage. [T] */
-RUDA_API const char *RUDA_CALL ruda_version(void) RUDA_NX;
+RUDA_API const char* RUDA_CALL ruda_version(void) RUDA_NX;
 
-/** Name of a status, such as "RUDA_E_SHAPE"; "RUDA_E_UNKNOWN" for a code this library does not know. Never NULL. [T] */
-RUDA_API const char *RUDA_CALL ruda_status_name(ruda_status status) RUDA_NX;
+/** Name of a status, such as "RUDA_E_SHAPE"; "RUDA_E_UNKNOWN" for a code this library does not know. Never
+ *  NULL. [T] */
+RUDA_API const char* RUDA_CALL ruda_status_name(ruda_status status) RUDA_NX;
 
-/** Copies the calling thread's error record into `inout` (up to its struct_size). Before any failure the status is RUDA_OK
- *  and the texts are empty. Status: RUDA_E_NULL, RUDA_E_ARGUMENT (struct_size below 8); these two do not change the
- *  record. [T] */
-RUDA_API ruda_status RUDA_CALL ruda_last_error(ruda_error_info *inout) RUDA_NX;
+/** Copies the calling thread's error record into `inout` (up to its struct_size). Before any failure the
+ *  status is RUDA_OK and the texts are empty. Status: RUDA_E_NULL, RUDA_E_ARGUMENT (struct_size below 8);
+ *  these two do not change the record. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_last_error(ruda_error_info* inout) RUDA_NX;
 
 /** Adds a reference to any handle; the caller must already hold one.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [T] */
-RUDA_API ruda_status RUDA_CALL ruda_retain(void *handle) RUDA_NX;
+RUDA_API ruda_status RUDA_CALL ruda_retain(void* handle) RUDA_NX;
 
-/** Drops a reference to any handle; NULL is fine. Never waits for a device. Objects that queued work still uses die when
- *  that work is done. Status: RUDA_E_BAD_HANDLE. [T] */
-RUDA_API ruda_status RUDA_CALL ruda_release(void *handle) RUDA_NX;
+/** Drops a reference to any handle; NULL is fine. Never waits for a device. Objects that queued work still
+ *  uses die when that work is done. Status: RUDA_E_BAD_HANDLE. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_release(void* handle) RUDA_NX;
 
 RUDA_END
 #endif

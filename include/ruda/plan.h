@@ -14,7 +14,8 @@ enum {
   RUDA_MATH_TF32 = 2     /* F32 products may use TF32 on a GPU */
 };
 
-/** Named ways to compute; each operator's page says which it knows. AUTO takes the fastest that accepts the problem. */
+/** Named ways to compute; each operator's page says which it knows. AUTO takes the fastest that accepts the
+ *  problem. */
 enum {
   RUDA_STRATEGY_AUTO = 0,
   RUDA_STRATEGY_FALLBACK = 1,
@@ -33,13 +34,14 @@ enum { RUDA_DETERMINISM_DEFAULT = 0, RUDA_DETERMINISM_REQUIRED = 1, RUDA_DETERMI
 /** Options that every descriptor points to (NULL = all defaults). Zero in any field means its default. */
 typedef struct ruda_plan_options {
   uint32_t struct_size, strategy; /* RUDA_STRATEGY_* */
-  const ruda_ext *next;
-  const char *kernel;             /* take just this kernel, such as "cpu/rms_norm/scalar"; NULL = first that accepts */
+  const ruda_ext* next;
+  const char* kernel; /* take just this kernel, such as "cpu/rms_norm/scalar"; NULL = first that accepts */
   uint32_t math, determinism;     /* RUDA_MATH_*, RUDA_DETERMINISM_* */
   uint64_t workspace_limit_bytes; /* kernels that need more are passed over; 0 = no limit */
   uint32_t autotune, reserved;    /* 1 = ruda_plan_warm times the kernels that accept and keeps the fastest */
 } ruda_plan_options;
-#define RUDA_PLAN_OPTIONS_INIT { (uint32_t)sizeof(ruda_plan_options), 0, NULL, NULL, 0, 0, 0, 0, 0 }
+#define RUDA_PLAN_OPTIONS_INIT \
+  { (uint32_t)sizeof(ruda_plan_options), 0, NULL, NULL, 0, 0, 0, 0, 0 }
 
 /** What a binding holds. */
 enum {
@@ -53,7 +55,7 @@ enum {
 typedef struct ruda_binding {
   uint32_t slot, kind;
   union {
-    void *handle;
+    void* handle;
     double f64;
     int64_t i64;
   } v;
@@ -65,10 +67,11 @@ typedef struct ruda_plan_info {
   uint64_t workspace_bytes; /* 0 is common */
   uint64_t workspace_align;
   ruda_bool capturable, deterministic;
-  const char *op;     /* such as "rms_norm"; static */
-  const char *kernel; /* such as "cpu/rms_norm/avx512"; lives as long as the plan */
+  const char* op;     /* such as "rms_norm"; static */
+  const char* kernel; /* such as "cpu/rms_norm/avx512"; lives as long as the plan */
 } ruda_plan_info;
-#define RUDA_PLAN_INFO_INIT { (uint32_t)sizeof(ruda_plan_info), 0, 0, 0, 0, 0, NULL, NULL }
+#define RUDA_PLAN_INFO_INIT \
+  { (uint32_t)sizeof(ruda_plan_info), 0, 0, 0, 0, 0, NULL, NULL }
 
 /** Per-call options of ruda_plan_execute. */
 typedef struct ruda_exec_opts {
@@ -78,50 +81,51 @@ typedef struct ruda_exec_opts {
 } ruda_exec_opts;
 
 /** Describes a plan. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (struct_size). [I] */
-RUDA_API ruda_status RUDA_CALL ruda_plan_query(ruda_plan plan, ruda_plan_info *inout) RUDA_NX;
+RUDA_API ruda_status RUDA_CALL ruda_plan_query(ruda_plan plan, ruda_plan_info* inout) RUDA_NX;
 
 /** Name and direction of a slot: *out_is_output is 1 for an output. `out_name` is static text.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_INDEX. [I] */
-RUDA_API ruda_status RUDA_CALL ruda_plan_get_slot(ruda_plan plan, uint32_t slot, const char **out_name,
-                                                  ruda_bool *out_is_output) RUDA_NX;
+RUDA_API ruda_status RUDA_CALL ruda_plan_get_slot(ruda_plan plan, uint32_t slot, const char** out_name,
+                                                  ruda_bool* out_is_output) RUDA_NX;
 
-/** Does everything slow that execution would otherwise do at its first call: library loading, run-time compilation,
- *  autotuning when the options ask for it. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_BACKEND_MISSING,
- *  RUDA_E_DEVICE, RUDA_E_CAPTURE_UNSAFE. [T] */
+/** Does everything slow that execution would otherwise do at its first call: library loading, run-time
+ *  compilation, autotuning when the options ask for it. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE,
+ *  RUDA_E_BACKEND_MISSING, RUDA_E_DEVICE, RUDA_E_CAPTURE_UNSAFE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_plan_warm(ruda_plan plan, ruda_stream stream) RUDA_NX;
 
 /** Writes which kernel was chosen and, line by line, why each better one declined. Same buffer rule as
  *  ruda_backend_report. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [I] */
-RUDA_API ruda_status RUDA_CALL ruda_plan_explain(ruda_plan plan, char *text, uint64_t capacity,
-                                                 uint64_t *out_needed) RUDA_NX;
+RUDA_API ruda_status RUDA_CALL ruda_plan_explain(ruda_plan plan, char* text, uint64_t capacity,
+                                                 uint64_t* out_needed) RUDA_NX;
 
-/** Runs a plan on a stream with the values bound to its slots. Every slot that is not optional is bound once; a tensor's
- *  dtype, shape and strides are those that the plan was made for. Outputs may not overlap other operands unless the
- *  operator's page allows it. workspace NULL = drawn from the context. On any error before submission nothing is written.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (slot unknown, bound twice, missing, wrong kind, read-only
- *  output, other context), RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_OVERLAP, RUDA_E_INDEX (CPU), RUDA_E_WORKSPACE,
- *  RUDA_E_WRONG_STREAM, RUDA_E_STREAM_POISONED, RUDA_E_CAPTURE_UNSAFE, RUDA_E_CANCELLED, RUDA_E_TIMEOUT,
- *  RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_DEVICE.
- *  After a cancelled call the outputs are undefined and every object stays usable.
- *  [T] on the plan; one thread at a time on a workspace and its outputs. */
+/** Runs a plan on a stream with the values bound to its slots. Every slot that is not optional is bound once;
+ *  a tensor's dtype, shape and strides are those that the plan was made for. Outputs may not overlap other
+ *  operands unless the operator's page allows it. workspace NULL = drawn from the context. On any error
+ *  before submission nothing is written. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (slot
+ *  unknown, bound twice, missing, wrong kind, read-only output, other context), RUDA_E_SHAPE, RUDA_E_DTYPE,
+ *  RUDA_E_OVERLAP, RUDA_E_INDEX (CPU), RUDA_E_WORKSPACE, RUDA_E_WRONG_STREAM, RUDA_E_STREAM_POISONED,
+ *  RUDA_E_CAPTURE_UNSAFE, RUDA_E_CANCELLED, RUDA_E_TIMEOUT, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE,
+ *  RUDA_E_BUDGET, RUDA_E_DEVICE. After a cancelled call the outputs are undefined and every object stays
+ *  usable. [T] on the plan; one thread at a time on a workspace and its outputs. */
 RUDA_API ruda_status RUDA_CALL ruda_plan_execute(ruda_plan plan, ruda_stream stream, ruda_workspace workspace,
-                                                 const ruda_binding *bindings, uint32_t count,
-                                                 const ruda_exec_opts *opts) RUDA_NX;
+                                                 const ruda_binding* bindings, uint32_t count,
+                                                 const ruda_exec_opts* opts) RUDA_NX;
 
-/** Makes scratch memory for plans of one stream at a time. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_OOM_HOST,
- *  RUDA_E_OOM_DEVICE, RUDA_E_BUDGET. [T] */
-RUDA_API ruda_status RUDA_CALL ruda_workspace_create(ruda_context context, uint64_t bytes, ruda_workspace *out) RUDA_NX;
+/** Makes scratch memory for plans of one stream at a time. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE,
+ *  RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_workspace_create(ruda_context context, uint64_t bytes,
+                                                     ruda_workspace* out) RUDA_NX;
 
 /** Wraps device memory of the caller, aligned to 256 bytes, as a workspace; the caller keeps it alive.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (alignment). [T] */
-RUDA_API ruda_status RUDA_CALL ruda_workspace_wrap(ruda_context context, void *data, uint64_t bytes,
-                                                   ruda_workspace *out) RUDA_NX;
+RUDA_API ruda_status RUDA_CALL ruda_workspace_wrap(ruda_context context, void* data, uint64_t bytes,
+                                                   ruda_workspace* out) RUDA_NX;
 
 /** Makes a cancel token, not raised. Status: RUDA_E_NULL, RUDA_E_OOM_HOST. [T] */
-RUDA_API ruda_status RUDA_CALL ruda_cancel_create(ruda_cancel *out) RUDA_NX;
+RUDA_API ruda_status RUDA_CALL ruda_cancel_create(ruda_cancel* out) RUDA_NX;
 
-/** Raises a token: work that carries it stops between tiles or launches with RUDA_E_CANCELLED. May be called from any
- *  thread and from a signal handler. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [T] */
+/** Raises a token: work that carries it stops between tiles or launches with RUDA_E_CANCELLED. May be called
+ *  from any thread and from a signal handler. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_cancel_request(ruda_cancel cancel) RUDA_NX;
 
 /** Lowers a token for reuse. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [T] */
@@ -131,12 +135,12 @@ RUDA_API ruda_status RUDA_CALL ruda_cancel_reset(ruda_cancel cancel) RUDA_NX;
 RUDA_API uint32_t RUDA_CALL ruda_op_count(void) RUDA_NX;
 
 /** Name of operator `index`, in alphabetical order, static; NULL past the end. [T] */
-RUDA_API const char *RUDA_CALL ruda_op_name(uint32_t index) RUDA_NX;
+RUDA_API const char* RUDA_CALL ruda_op_name(uint32_t index) RUDA_NX;
 
 /** Lists the kernels of operator `op` for a backend, best first, one name a line. Same buffer rule as
  *  ruda_backend_report. Status: RUDA_E_NULL, RUDA_E_NOT_FOUND, RUDA_E_ARGUMENT. [T] */
-RUDA_API ruda_status RUDA_CALL ruda_op_kernels(const char *op, uint32_t backend, char *text, uint64_t capacity,
-                                               uint64_t *out_needed) RUDA_NX;
+RUDA_API ruda_status RUDA_CALL ruda_op_kernels(const char* op, uint32_t backend, char* text,
+                                               uint64_t capacity, uint64_t* out_needed) RUDA_NX;
 
 RUDA_END
 #endif

@@ -12,8 +12,8 @@ RUDA_BEGIN
 
 #define RUDA_MAX_RANK 16
 
-/** Element types. Codes from 256 are block formats: 256 + the type number of the GGUF format, whose rows are stored
- *  packed; such tensors are row-major, and their last extent is a multiple of the block. */
+/** Element types. Codes from 256 are block formats: 256 + the type number of the GGUF format, whose rows are
+ *  stored packed; such tensors are row-major, and their last extent is a multiple of the block. */
 enum {
   RUDA_F64 = 1,
   RUDA_F32 = 2,
@@ -44,151 +44,166 @@ enum {
   RUDA_Q6_K = 270
 };
 
-/** Flags of ruda_tensor_desc. The low 8 bits are log2 of the address alignment in bytes that may be relied on; 0 means 64
- *  bytes, what the library's own allocations have. */
+/** Flags of ruda_tensor_desc. The low 8 bits are log2 of the address alignment in bytes that may be relied
+ *  on; 0 means 64 bytes, what the library's own allocations have. */
 enum {
   RUDA_TENSOR_ALIGN_MASK = 0xFF,
   RUDA_TENSOR_READ_ONLY = 0x100 /* the memory may not be written */
 };
 
-/** Shape, strides and dtype of a tensor. `shape` and `strides` have `rank` entries, in elements, row-major order (last
- *  axis fastest). strides NULL = contiguous. A stride 0 repeats an element; strides may be negative only in views. */
+/** Shape, strides and dtype of a tensor. `shape` and `strides` have `rank` entries, in elements, row-major
+ *  order (last axis fastest). strides NULL = contiguous. A stride 0 repeats an element; strides may be
+ *  negative only in views. */
 typedef struct ruda_tensor_desc {
   uint32_t struct_size, dtype;
-  const ruda_ext *next;
+  const ruda_ext* next;
   uint32_t rank, flags;
   const int64_t *shape, *strides;
 } ruda_tensor_desc;
-#define RUDA_TENSOR_DESC_INIT { (uint32_t)sizeof(ruda_tensor_desc), 0, NULL, 0, 0, NULL, NULL }
+#define RUDA_TENSOR_DESC_INIT \
+  { (uint32_t)sizeof(ruda_tensor_desc), 0, NULL, 0, 0, NULL, NULL }
 
-/** Facts of a dtype. `name` is static. bits is 0 for block formats, whose `block_bytes` hold `block_elements`. */
+/** Facts of a dtype. `name` is static. bits is 0 for block formats, whose `block_bytes` hold
+ *  `block_elements`. */
 typedef struct ruda_dtype_info {
   uint32_t struct_size, bits;
   uint32_t block_elements, block_bytes;
-  const char *name;
+  const char* name;
 } ruda_dtype_info;
 
-/** Fills `inout` for `dtype`. Status: RUDA_E_NULL, RUDA_E_ARGUMENT (struct_size), RUDA_E_DTYPE (unknown code). [T] */
-RUDA_API ruda_status RUDA_CALL ruda_dtype_get_info(uint32_t dtype, ruda_dtype_info *inout) RUDA_NX;
+/** Fills `inout` for `dtype`. Status: RUDA_E_NULL, RUDA_E_ARGUMENT (struct_size), RUDA_E_DTYPE (unknown
+ *  code). [T] */
+RUDA_API ruda_status RUDA_CALL ruda_dtype_get_info(uint32_t dtype, ruda_dtype_info* inout) RUDA_NX;
 
-/** Makes a tensor on the context's device; its contents are undefined. Strides must be positive, not overlap, and reach
- *  every element. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE (rank above 16, negative
- *  extent, size overflow, strides), RUDA_E_DTYPE, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK,
- *  RUDA_E_CAPTURE_UNSAFE. [T] */
-RUDA_API ruda_status RUDA_CALL ruda_tensor_create(ruda_context context, const ruda_tensor_desc *desc,
-                                                  ruda_tensor *out) RUDA_NX;
+/** Makes a tensor on the context's device; its contents are undefined. Strides must be positive, not overlap,
+ *  and reach every element. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE (rank
+ *  above 16, negative extent, size overflow, strides), RUDA_E_DTYPE, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE,
+ *  RUDA_E_BUDGET, RUDA_E_CALLBACK, RUDA_E_CAPTURE_UNSAFE. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_tensor_create(ruda_context context, const ruda_tensor_desc* desc,
+                                                  ruda_tensor* out) RUDA_NX;
 
-/** Makes a tensor over memory of the caller, `bytes` long, on the context's device (host memory for a CPU context).
- *  `on_free` (may be NULL) is called with `user` and `data` when the last user of the memory is gone; it is not called
- *  when this function fails. `data` may be NULL only if the tensor has no elements. desc->flags may carry
- *  RUDA_TENSOR_READ_ONLY. Status: as ruda_tensor_create, RUDA_E_SHAPE when `bytes` is too small, RUDA_E_ARGUMENT when the
- *  address is not aligned to its element. [T] */
-RUDA_API ruda_status RUDA_CALL ruda_tensor_wrap(ruda_context context, const ruda_tensor_desc *desc, void *data,
-                                                uint64_t bytes, ruda_free_fn on_free, void *user,
-                                                ruda_tensor *out) RUDA_NX;
+/** Makes a tensor over memory of the caller, `bytes` long, on the context's device (host memory for a CPU
+ *  context). `on_free` (may be NULL) is called with `user` and `data` when the last user of the memory is
+ *  gone; it is not called when this function fails. `data` may be NULL only if the tensor has no elements.
+ *  desc->flags may carry RUDA_TENSOR_READ_ONLY. Status: as ruda_tensor_create, RUDA_E_SHAPE when `bytes` is
+ *  too small, RUDA_E_ARGUMENT when the address is not aligned to its element. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_tensor_wrap(ruda_context context, const ruda_tensor_desc* desc,
+                                                void* data, uint64_t bytes, ruda_free_fn on_free, void* user,
+                                                ruda_tensor* out) RUDA_NX;
 
-/** Describes a tensor. `shape` and `strides` point into the tensor and live as long as it; strides are always set.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (struct_size). [I] */
-RUDA_API ruda_status RUDA_CALL ruda_tensor_get_desc(ruda_tensor tensor, ruda_tensor_desc *inout) RUDA_NX;
+/** Describes a tensor. `shape` and `strides` point into the tensor and live as long as it; strides are always
+ *  set. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (struct_size). [I] */
+RUDA_API ruda_status RUDA_CALL ruda_tensor_get_desc(ruda_tensor tensor, ruda_tensor_desc* inout) RUDA_NX;
 
-/** Device address of the first element and the bytes that a contiguous copy of the tensor takes. Either out may be NULL.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [I] */
-RUDA_API ruda_status RUDA_CALL ruda_tensor_get_data(ruda_tensor tensor, void **out_data, uint64_t *out_bytes) RUDA_NX;
+/** Device address of the first element and the bytes that a contiguous copy of the tensor takes. Either out
+ *  may be NULL. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [I] */
+RUDA_API ruda_status RUDA_CALL ruda_tensor_get_data(ruda_tensor tensor, void** out_data,
+                                                    uint64_t* out_bytes) RUDA_NX;
 
 /** Stores a new reference to the tensor's context. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [I] */
-RUDA_API ruda_status RUDA_CALL ruda_tensor_get_context(ruda_tensor tensor, ruda_context *out) RUDA_NX;
+RUDA_API ruda_status RUDA_CALL ruda_tensor_get_context(ruda_tensor tensor, ruda_context* out) RUDA_NX;
 
-/** 1 in *out when the elements lie in row-major order without gaps. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [I] */
-RUDA_API ruda_status RUDA_CALL ruda_tensor_is_contiguous(ruda_tensor tensor, ruda_bool *out) RUDA_NX;
+/** 1 in *out when the elements lie in row-major order without gaps. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE.
+ *  [I] */
+RUDA_API ruda_status RUDA_CALL ruda_tensor_is_contiguous(ruda_tensor tensor, ruda_bool* out) RUDA_NX;
 
 /** Number of tensors that share the tensor's storage; 1 means that writing in place disturbs nobody.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [T] */
-RUDA_API ruda_status RUDA_CALL ruda_tensor_storage_users(ruda_tensor tensor, uint64_t *out) RUDA_NX;
+RUDA_API ruda_status RUDA_CALL ruda_tensor_storage_users(ruda_tensor tensor, uint64_t* out) RUDA_NX;
 
-/** Copies host memory, row-major and exactly the tensor's bytes, into the tensor. `data` may be reused on return.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE (bytes differ), RUDA_E_ARGUMENT (read-only), RUDA_E_WRONG_STREAM,
- *  RUDA_E_CAPTURE_UNSAFE, RUDA_E_DEVICE. [T] */
-RUDA_API ruda_status RUDA_CALL ruda_tensor_write(ruda_stream stream, ruda_tensor tensor, const void *data,
+/** Copies host memory, row-major and exactly the tensor's bytes, into the tensor. `data` may be reused on
+ *  return. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE (bytes differ), RUDA_E_ARGUMENT (read-only),
+ *  RUDA_E_WRONG_STREAM, RUDA_E_CAPTURE_UNSAFE, RUDA_E_DEVICE. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_tensor_write(ruda_stream stream, ruda_tensor tensor, const void* data,
                                                  uint64_t bytes) RUDA_NX;
 
 /** Waits for the stream's work and copies the tensor, row-major, to host memory of at least its bytes.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE (bytes too few), RUDA_E_WRONG_STREAM, RUDA_E_CAPTURE_UNSAFE,
- *  RUDA_E_STREAM_POISONED, RUDA_E_DEVICE. [T] */
-RUDA_API ruda_status RUDA_CALL ruda_tensor_read(ruda_stream stream, ruda_tensor tensor, void *data,
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE (bytes too few), RUDA_E_WRONG_STREAM,
+ *  RUDA_E_CAPTURE_UNSAFE, RUDA_E_STREAM_POISONED, RUDA_E_DEVICE. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_tensor_read(ruda_stream stream, ruda_tensor tensor, void* data,
                                                 uint64_t bytes) RUDA_NX;
 
-/** Sets every element to `value`, converted to the dtype (round to nearest even; integers saturate; NaN becomes 0 in an
- *  integer). Status: as ruda_tensor_write, RUDA_E_DTYPE for block formats. [T] */
+/** Sets every element to `value`, converted to the dtype (round to nearest even; integers saturate; NaN
+ *  becomes 0 in an integer). Status: as ruda_tensor_write, RUDA_E_DTYPE for block formats. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_fill(ruda_stream stream, ruda_tensor tensor, double value) RUDA_NX;
 
-/** Orders later use of the tensor on `stream` after its last writer on another stream. On the CPU nothing to do.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_DEVICE. [T] */
+/** Orders later use of the tensor on `stream` after its last writer on another stream. On the CPU nothing to
+ *  do. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_fence(ruda_tensor tensor, ruda_stream stream) RUDA_NX;
 
 /** View with axes reordered: axis i of the result is axis axes[i] of the tensor. Shares storage.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE (not a permutation of 0..rank-1; the last axis of a block format
- *  must stay last). [T] */
-RUDA_API ruda_status RUDA_CALL ruda_tensor_permute(ruda_tensor tensor, const uint32_t *axes, uint32_t rank,
-                                                   ruda_tensor *out) RUDA_NX;
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE (not a permutation of 0..rank-1; the last axis of a
+ *  block format must stay last). [T] */
+RUDA_API ruda_status RUDA_CALL ruda_tensor_permute(ruda_tensor tensor, const uint32_t* axes, uint32_t rank,
+                                                   ruda_tensor* out) RUDA_NX;
 
-/** View of begin[i], begin[i]+step[i], ... below end[i] on every axis. Negative begin or end count from the end; both are
- *  clamped into the axis as Python does. step NULL = all 1; a negative step walks backward (end -1-extent = past the
- *  front). Shares storage. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE (rank differs, step 0, a block format cut
- *  inside a block). [T] */
-RUDA_API ruda_status RUDA_CALL ruda_tensor_slice(ruda_tensor tensor, const int64_t *begin, const int64_t *end,
-                                                 const int64_t *step, uint32_t rank, ruda_tensor *out) RUDA_NX;
+/** View of begin[i], begin[i]+step[i], ... below end[i] on every axis. Negative begin or end count from the
+ *  end; both are clamped into the axis as Python does. step NULL = all 1; a negative step walks backward (end
+ *  -1-extent = past the front). Shares storage. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE (rank
+ *  differs, step 0, a block format cut inside a block). [T] */
+RUDA_API ruda_status RUDA_CALL ruda_tensor_slice(ruda_tensor tensor, const int64_t* begin, const int64_t* end,
+                                                 const int64_t* step, uint32_t rank,
+                                                 ruda_tensor* out) RUDA_NX;
 
-/** View repeated to `shape`: axes align at the last; an extent 1 or a missing axis is repeated with stride 0. The view is
- *  read-only. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE. [T] */
-RUDA_API ruda_status RUDA_CALL ruda_tensor_broadcast(ruda_tensor tensor, const int64_t *shape, uint32_t rank,
-                                                     ruda_tensor *out) RUDA_NX;
+/** View repeated to `shape`: axes align at the last; an extent 1 or a missing axis is repeated with stride 0.
+ *  The view is read-only. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_tensor_broadcast(ruda_tensor tensor, const int64_t* shape, uint32_t rank,
+                                                     ruda_tensor* out) RUDA_NX;
 
 /** View with another shape of the same element count; one extent may be -1 and is worked out. Shares storage.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE (counts differ, or the strides need a copy: use
  *  ruda_tensor_reshape). [T] */
-RUDA_API ruda_status RUDA_CALL ruda_tensor_view(ruda_tensor tensor, const int64_t *shape, uint32_t rank,
-                                                ruda_tensor *out) RUDA_NX;
+RUDA_API ruda_status RUDA_CALL ruda_tensor_view(ruda_tensor tensor, const int64_t* shape, uint32_t rank,
+                                                ruda_tensor* out) RUDA_NX;
 
-/** As ruda_tensor_view, but copies where strides do not allow a view; *out_copied (may be NULL) says which it was.
- *  Status: as ruda_tensor_view and ruda_tensor_contiguous. [T] */
-RUDA_API ruda_status RUDA_CALL ruda_tensor_reshape(ruda_stream stream, ruda_tensor tensor, const int64_t *shape,
-                                                   uint32_t rank, ruda_bool *out_copied, ruda_tensor *out) RUDA_NX;
+/** As ruda_tensor_view, but copies where strides do not allow a view; *out_copied (may be NULL) says which it
+ *  was. Status: as ruda_tensor_view and ruda_tensor_contiguous. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_tensor_reshape(ruda_stream stream, ruda_tensor tensor,
+                                                   const int64_t* shape, uint32_t rank, ruda_bool* out_copied,
+                                                   ruda_tensor* out) RUDA_NX;
 
 /** The tensor itself (a new reference) when contiguous, else a contiguous copy.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_WRONG_STREAM. [T] */
-RUDA_API ruda_status RUDA_CALL ruda_tensor_contiguous(ruda_stream stream, ruda_tensor tensor, ruda_tensor *out) RUDA_NX;
-
-/** A contiguous copy with another dtype. To a float: round to nearest even, F8E4M3 saturates. From a float to an integer:
- *  toward zero, saturating, NaN becomes 0. Between integers: saturating. To BOOL: 1 where not zero. From a block format:
- *  its exact values, rounded to the float dtype asked for. FP8 and FP4 are encodings, never integers.
- *  Status: as ruda_tensor_contiguous, RUDA_E_DTYPE (to a block format, or from one to an integer). [T] */
-RUDA_API ruda_status RUDA_CALL ruda_tensor_cast(ruda_stream stream, ruda_tensor tensor, uint32_t dtype,
-                                                ruda_tensor *out) RUDA_NX;
-
-/** Copies `from` into `to`: same shape, any strides, dtypes converted as in ruda_tensor_cast. The two must not overlap.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_OVERLAP, RUDA_E_ARGUMENT (`to` is read-only),
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET,
  *  RUDA_E_WRONG_STREAM. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_tensor_contiguous(ruda_stream stream, ruda_tensor tensor,
+                                                      ruda_tensor* out) RUDA_NX;
+
+/** A contiguous copy with another dtype. To a float: round to nearest even, F8E4M3 saturates. From a float to
+ *  an integer: toward zero, saturating, NaN becomes 0. Between integers: saturating. To BOOL: 1 where not
+ *  zero. From a block format: its exact values, rounded to the float dtype asked for. FP8 and FP4 are
+ *  encodings, never integers. Status: as ruda_tensor_contiguous, RUDA_E_DTYPE (to a block format, or from one
+ *  to an integer). [T] */
+RUDA_API ruda_status RUDA_CALL ruda_tensor_cast(ruda_stream stream, ruda_tensor tensor, uint32_t dtype,
+                                                ruda_tensor* out) RUDA_NX;
+
+/** Copies `from` into `to`: same shape, any strides, dtypes converted as in ruda_tensor_cast. The two must
+ *  not overlap. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_OVERLAP,
+ *  RUDA_E_ARGUMENT (`to` is read-only), RUDA_E_WRONG_STREAM. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_copy(ruda_stream stream, ruda_tensor from, ruda_tensor to) RUDA_NX;
 
-/** Exports a tensor by DLPack 1.x; the result holds a reference until its deleter is called. consumer = stream on which
- *  the memory will be used, NULL = no ordering. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_UNSUPPORTED (dtype that
- *  DLPack has no exact code for), RUDA_E_ARGUMENT (flags not 0). [T] */
+/** Exports a tensor by DLPack 1.x; the result holds a reference until its deleter is called. consumer =
+ *  stream on which the memory will be used, NULL = no ordering. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE,
+ *  RUDA_E_UNSUPPORTED (dtype that DLPack has no exact code for), RUDA_E_ARGUMENT (flags not 0). [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_to_dlpack(ruda_tensor tensor, ruda_stream consumer, uint64_t flags,
-                                                     struct DLManagedTensorVersioned **out) RUDA_NX;
+                                                     struct DLManagedTensorVersioned** out) RUDA_NX;
 
-/** As ruda_tensor_to_dlpack in the old form without version; refuses read-only tensors with RUDA_E_UNSUPPORTED. [T] */
+/** As ruda_tensor_to_dlpack in the old form without version; refuses read-only tensors with
+ *  RUDA_E_UNSUPPORTED. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_to_dlpack_legacy(ruda_tensor tensor, ruda_stream consumer,
-                                                            struct DLManagedTensor **out) RUDA_NX;
+                                                            struct DLManagedTensor** out) RUDA_NX;
 
-/** Imports a DLPack tensor. Ownership passes to the library only on RUDA_OK; on any failure the caller still owns `managed`
- *  and calls its deleter. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_UNSUPPORTED (major version, device, dtype, lanes),
- *  RUDA_E_SHAPE, RUDA_E_ARGUMENT (address not aligned to its element, flags not 0). [T] */
-RUDA_API ruda_status RUDA_CALL ruda_tensor_from_dlpack(ruda_context context, struct DLManagedTensorVersioned *managed,
-                                                       uint64_t flags, ruda_tensor *out) RUDA_NX;
+/** Imports a DLPack tensor. Ownership passes to the library only on RUDA_OK; on any failure the caller still
+ *  owns `managed` and calls its deleter. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_UNSUPPORTED (major
+ *  version, device, dtype, lanes), RUDA_E_SHAPE, RUDA_E_ARGUMENT (address not aligned to its element, flags
+ *  not 0). [T] */
+RUDA_API ruda_status RUDA_CALL ruda_tensor_from_dlpack(ruda_context context,
+                                                       struct DLManagedTensorVersioned* managed,
+                                                       uint64_t flags, ruda_tensor* out) RUDA_NX;
 
 /** As ruda_tensor_from_dlpack for the old form without version. [T] */
-RUDA_API ruda_status RUDA_CALL ruda_tensor_from_dlpack_legacy(ruda_context context, struct DLManagedTensor *managed,
-                                                              ruda_tensor *out) RUDA_NX;
+RUDA_API ruda_status RUDA_CALL ruda_tensor_from_dlpack_legacy(ruda_context context,
+                                                              struct DLManagedTensor* managed,
+                                                              ruda_tensor* out) RUDA_NX;
 
 RUDA_END
 #endif

@@ -108,7 +108,7 @@ ruda_status ruda_tensor_to_dlpack(ruda_tensor tensor, ruda_stream consumer, uint
     auto e = std::make_unique<ExportVersioned>();
     e->managed.dl_tensor = describe(*e, t);
     e->managed.version = {major_version, minor_version};
-    e->managed.flags = t.read_only() ? flag_read_only : 0;
+    e->managed.flags = t.read_only() ? uint64_t(flag_read_only) : 0;
     e->managed.manager_ctx = e.get();
     e->managed.deleter = [](DLManagedTensorVersioned* self) {
       delete static_cast<ExportVersioned*>(self->manager_ctx);

@@ -22,13 +22,14 @@ ruda_status ruda_plan_query(ruda_plan plan, ruda_plan_info* inout) noexcept {
   });
 }
 
-ruda_status ruda_plan_get_slot(ruda_plan plan, uint32_t slot, const char** out_name, ruda_bool* out_is_output) noexcept {
+ruda_status ruda_plan_get_slot(ruda_plan plan, uint32_t slot, const char** out_name,
+                               ruda_bool* out_is_output) noexcept {
   return guard(__func__, [&] {
     if (out_name) *out_name = nullptr;
     if (out_is_output) *out_is_output = 0;
     const Problem& problem = get<Plan>(plan, 0, "plan").program->problem();
-    RUDA_CHECK(slot < problem.operands.size(), RUDA_E_INDEX, 1, "slot is %u, %s has %zu", slot, problem.op->name,
-               problem.operands.size());
+    RUDA_CHECK(slot < problem.operands.size(), RUDA_E_INDEX, 1, "slot is %u, %s has %zu", slot,
+               problem.op->name, problem.operands.size());
     if (out_name) *out_name = problem.operands[slot].name;
     if (out_is_output) *out_is_output = problem.operands[slot].is_output();
   });
@@ -38,7 +39,8 @@ ruda_status ruda_plan_warm(ruda_plan plan, ruda_stream stream) noexcept {
   return guard(__func__, [&] {
     const Plan& p = get<Plan>(plan, 0, "plan");
     const Stream& s = get_stream(stream, 1);
-    RUDA_CHECK(&s.context() == &p.context, RUDA_E_ARGUMENT, 1, "stream: belongs to another context than the plan");
+    RUDA_CHECK(&s.context() == &p.context, RUDA_E_ARGUMENT, 1,
+               "stream: belongs to another context than the plan");
   });
 }
 
@@ -50,7 +52,8 @@ ruda_status ruda_plan_explain(ruda_plan plan, char* text, uint64_t capacity, uin
 }
 
 ruda_status ruda_plan_execute(ruda_plan plan, ruda_stream stream, ruda_workspace workspace,
-                              const ruda_binding* bindings, uint32_t count, const ruda_exec_opts* opts) noexcept {
+                              const ruda_binding* bindings, uint32_t count,
+                              const ruda_exec_opts* opts) noexcept {
   return guard(__func__, [&] {
     const Plan& p = get<Plan>(plan, 0, "plan");
     Stream& s = get_stream(stream, 1);
@@ -77,7 +80,8 @@ ruda_status ruda_workspace_create(ruda_context context, uint64_t bytes, ruda_wor
   });
 }
 
-ruda_status ruda_workspace_wrap(ruda_context context, void* data, uint64_t bytes, ruda_workspace* out) noexcept {
+ruda_status ruda_workspace_wrap(ruda_context context, void* data, uint64_t bytes,
+                                ruda_workspace* out) noexcept {
   return guard(__func__, [&] {
     RUDA_CHECK(out, RUDA_E_NULL, 3, "out is NULL");
     *out = nullptr;
@@ -98,11 +102,13 @@ ruda_status ruda_cancel_create(ruda_cancel* out) noexcept {
 }
 
 ruda_status ruda_cancel_request(ruda_cancel cancel) noexcept {
-  return guard(__func__, [&] { get<Cancel>(cancel, 0, "cancel").raised.store(true, std::memory_order_relaxed); });
+  return guard(__func__,
+               [&] { get<Cancel>(cancel, 0, "cancel").raised.store(true, std::memory_order_relaxed); });
 }
 
 ruda_status ruda_cancel_reset(ruda_cancel cancel) noexcept {
-  return guard(__func__, [&] { get<Cancel>(cancel, 0, "cancel").raised.store(false, std::memory_order_relaxed); });
+  return guard(__func__,
+               [&] { get<Cancel>(cancel, 0, "cancel").raised.store(false, std::memory_order_relaxed); });
 }
 
 uint32_t ruda_op_count(void) noexcept { return uint32_t(all_ops().size()); }

@@ -9,14 +9,16 @@ using namespace ruda;
 
 extern "C" {
 
-ruda_status ruda_tensor_create(ruda_context context, const ruda_tensor_desc* desc, ruda_tensor* out) noexcept {
+ruda_status ruda_tensor_create(ruda_context context, const ruda_tensor_desc* desc,
+                               ruda_tensor* out) noexcept {
   return guard(__func__, [&] {
     RUDA_CHECK(out, RUDA_E_NULL, 2, "out is NULL");
     *out = nullptr;
     Context& c = get_context(context);
     uint32_t flags = 0;
     const Layout layout = layout_in(desc, false, 1, "desc", &flags);
-    RUDA_CHECK(layout.writable, RUDA_E_SHAPE, 1, "desc: strides make elements share memory, expected distinct elements");
+    RUDA_CHECK(layout.writable, RUDA_E_SHAPE, 1,
+               "desc: strides make elements share memory, expected distinct elements");
     RUDA_CHECK(!(flags & RUDA_TENSOR_READ_ONLY), RUDA_E_ARGUMENT, 1,
                "desc: flags hold RUDA_TENSOR_READ_ONLY, which only memory of the caller can be");
     c.device().check_usable();
@@ -91,19 +93,22 @@ ruda_status ruda_tensor_fence(ruda_tensor tensor, ruda_stream stream) noexcept {
   return guard(__func__, [&] {
     Tensor& t = get_tensor(tensor, 0);
     Stream& s = get_stream(stream, 1);
-    RUDA_CHECK(&t.context() == &s.context(), RUDA_E_ARGUMENT, 1, "stream: belongs to another context than the tensor");
+    RUDA_CHECK(&t.context() == &s.context(), RUDA_E_ARGUMENT, 1,
+               "stream: belongs to another context than the tensor");
     if (t.context().asynchronous()) t.storage().fence(s);
   });
 }
 
-ruda_status ruda_tensor_permute(ruda_tensor tensor, const uint32_t* axes, uint32_t rank, ruda_tensor* out) noexcept {
+ruda_status ruda_tensor_permute(ruda_tensor tensor, const uint32_t* axes, uint32_t rank,
+                                ruda_tensor* out) noexcept {
   return guard(__func__, [&] {
     RUDA_CHECK(out, RUDA_E_NULL, 3, "out is NULL");
     *out = nullptr;
     const Tensor& t = get_tensor(tensor, 0);
     const Layout& from = t.layout();
     RUDA_CHECK(axes || !rank, RUDA_E_NULL, 1, "axes is NULL with rank %u", rank);
-    RUDA_CHECK(rank == uint32_t(from.rank), RUDA_E_SHAPE, 2, "rank is %u, the tensor has %d", rank, from.rank);
+    RUDA_CHECK(rank == uint32_t(from.rank), RUDA_E_SHAPE, 2, "rank is %u, the tensor has %d", rank,
+               from.rank);
     int64_t shape[RUDA_MAX_RANK], strides[RUDA_MAX_RANK];
     uint32_t seen = 0;
     for (uint32_t i = 0; i < rank; ++i) {
@@ -113,15 +118,16 @@ ruda_status ruda_tensor_permute(ruda_tensor tensor, const uint32_t* axes, uint32
       shape[i] = from.shape[axes[i]];
       strides[i] = from.strides[axes[i]];
     }
-    RUDA_CHECK(dtype_info(from.dtype).block_elements == 1 || rank == 0 || axes[rank - 1] == rank - 1, RUDA_E_SHAPE, 1,
-               "axes[%u] is %u, the last axis of %s must stay last", rank - 1, axes[rank - 1], dtype_name(from.dtype));
+    RUDA_CHECK(dtype_info(from.dtype).block_elements == 1 || rank == 0 || axes[rank - 1] == rank - 1,
+               RUDA_E_SHAPE, 1, "axes[%u] is %u, the last axis of %s must stay last", rank - 1,
+               axes[rank - 1], dtype_name(from.dtype));
     const Layout layout = make_layout(from.dtype, shape, strides, from.rank, true, 1, "axes");
     *out = make_view(t, layout, 0, false).detach<ruda_tensor>();
   });
 }
 
-ruda_status ruda_tensor_slice(ruda_tensor tensor, const int64_t* begin, const int64_t* end, const int64_t* step,
-                              uint32_t rank, ruda_tensor* out) noexcept {
+ruda_status ruda_tensor_slice(ruda_tensor tensor, const int64_t* begin, const int64_t* end,
+                              const int64_t* step, uint32_t rank, ruda_tensor* out) noexcept {
   return guard(__func__, [&] {
     RUDA_CHECK(out, RUDA_E_NULL, 5, "out is NULL");
     *out = nullptr;
@@ -129,41 +135,46 @@ ruda_status ruda_tensor_slice(ruda_tensor tensor, const int64_t* begin, const in
     const Layout& from = t.layout();
     RUDA_CHECK(begin || !rank, RUDA_E_NULL, 1, "begin is NULL with rank %u", rank);
     RUDA_CHECK(end || !rank, RUDA_E_NULL, 2, "end is NULL with rank %u", rank);
-    RUDA_CHECK(rank == uint32_t(from.rank), RUDA_E_SHAPE, 4, "rank is %u, the tensor has %d", rank, from.rank);
+    RUDA_CHECK(rank == uint32_t(from.rank), RUDA_E_SHAPE, 4, "rank is %u, the tensor has %d", rank,
+               from.rank);
     const DtypeInfo& info = dtype_info(from.dtype);
     const int64_t block = info.block_elements;
     int64_t shape[RUDA_MAX_RANK], strides[RUDA_MAX_RANK], offset = 0;
     for (uint32_t i = 0; i < rank; ++i) {
       const int64_t extent = from.shape[i], by = step ? step[i] : 1;
-      RUDA_CHECK(by != 0 && by > INT64_MIN / 2 && by < INT64_MAX / 2, RUDA_E_SHAPE, 3, "step[%u] is %lld, expected not 0",
-                 i, (long long)by);
+      RUDA_CHECK(by != 0 && by > INT64_MIN / 2 && by < INT64_MAX / 2, RUDA_E_SHAPE, 3,
+                 "step[%u] is %lld, expected not 0", i, (long long)by);
       // Python's rule: count negatives from the end, then clamp into what the direction can visit.
       const int64_t low = by > 0 ? 0 : -1, high = by > 0 ? extent : extent - 1;
-      const auto place = [&](int64_t at) { return std::clamp(at < 0 ? std::max(at, -extent - 1) + extent : at, low, high); };
+      const auto place = [&](int64_t at) {
+        return std::clamp(at < 0 ? std::max(at, -extent - 1) + extent : at, low, high);
+      };
       const int64_t first = place(begin[i]), last = place(end[i]);
       const int64_t distance = by > 0 ? last - first : first - last, size = by > 0 ? by : -by;
       shape[i] = distance > 0 ? (distance - 1) / size + 1 : 0;
       if (i + 1 == rank && block > 1)
         RUDA_CHECK(by == 1 && first % block == 0 && shape[i] % block == 0, RUDA_E_SHAPE, 1,
-                   "begin[%u] to end[%u] is %lld..%lld by %lld, which cuts a block of %lld of %s", i, i, (long long)first,
-                   (long long)last, (long long)by, (long long)block, info.name);
+                   "begin[%u] to end[%u] is %lld..%lld by %lld, which cuts a block of %lld of %s", i, i,
+                   (long long)first, (long long)last, (long long)by, (long long)block, info.name);
       strides[i] = shape[i] > 1 ? from.strides[i] * by : from.strides[i];
       if (shape[i] > 0) offset += first * from.strides[i];
     }
     const Layout layout = make_layout(from.dtype, shape, strides, from.rank, true, 1, "slice");
-    *out = make_view(t, layout, layout.elements ? offset / block * info.block_bytes : 0, false).detach<ruda_tensor>();
+    *out = make_view(t, layout, layout.elements ? offset / block * info.block_bytes : 0, false)
+               .detach<ruda_tensor>();
   });
 }
 
-ruda_status ruda_tensor_broadcast(ruda_tensor tensor, const int64_t* shape, uint32_t rank, ruda_tensor* out) noexcept {
+ruda_status ruda_tensor_broadcast(ruda_tensor tensor, const int64_t* shape, uint32_t rank,
+                                  ruda_tensor* out) noexcept {
   return guard(__func__, [&] {
     RUDA_CHECK(out, RUDA_E_NULL, 3, "out is NULL");
     *out = nullptr;
     const Tensor& t = get_tensor(tensor, 0);
     const Layout& from = t.layout();
     RUDA_CHECK(shape || !rank, RUDA_E_NULL, 1, "shape is NULL with rank %u", rank);
-    RUDA_CHECK(rank >= uint32_t(from.rank) && rank <= RUDA_MAX_RANK, RUDA_E_SHAPE, 2, "rank is %u, expected %d..%d", rank,
-               from.rank, RUDA_MAX_RANK);
+    RUDA_CHECK(rank >= uint32_t(from.rank) && rank <= RUDA_MAX_RANK, RUDA_E_SHAPE, 2,
+               "rank is %u, expected %d..%d", rank, from.rank, RUDA_MAX_RANK);
     int64_t strides[RUDA_MAX_RANK];
     const int added = int(rank) - from.rank;
     bool repeats = false;
@@ -183,7 +194,8 @@ ruda_status ruda_tensor_broadcast(ruda_tensor tensor, const int64_t* shape, uint
   });
 }
 
-ruda_status ruda_tensor_view(ruda_tensor tensor, const int64_t* shape, uint32_t rank, ruda_tensor* out) noexcept {
+ruda_status ruda_tensor_view(ruda_tensor tensor, const int64_t* shape, uint32_t rank,
+                             ruda_tensor* out) noexcept {
   return guard(__func__, [&] {
     RUDA_CHECK(out, RUDA_E_NULL, 3, "out is NULL");
     *out = nullptr;

@@ -45,9 +45,9 @@ auto widen(T x) {
 // double -> float such that a later rounding to a narrower format is right: round to odd.
 float to_odd(double x) {
   const float nearest = float(x);
-  if (double(nearest) == x || !std::isfinite(nearest)) return std::isinf(nearest) && std::isfinite(x)
-                                                                  ? std::copysign(std::numeric_limits<float>::max(), nearest)
-                                                                  : nearest;
+  if (double(nearest) == x || !std::isfinite(nearest))
+    return std::isinf(nearest) && std::isfinite(x) ? std::copysign(std::numeric_limits<float>::max(), nearest)
+                                                   : nearest;
   uint32_t bits = std::bit_cast<uint32_t>(nearest);
   const bool away = std::fabs(double(nearest)) > std::fabs(x);
   if (away) --bits;
@@ -67,7 +67,8 @@ T narrow(W x) {
       float f;
       if constexpr (std::is_same_v<W, double>)
         f = to_odd(x);
-      else  // a 64-bit integer beyond 2^53 is above every 16-bit rounding step's tie: sticky bit kept by to_odd
+      else  // a 64-bit integer beyond 2^53 is above every 16-bit rounding step's tie: sticky bit kept by
+            // to_odd
         f = to_odd(double(x) == std::ldexp(1.0, 64) ? std::nextafter(double(x), 0.0) : double(x));
       if constexpr (std::is_same_v<T, F8E4M3>)
         return {to_f8e4m3(f)};
@@ -87,7 +88,8 @@ T narrow(W x) {
     if constexpr (std::is_signed_v<W>) {
       if (x < 0 && (!std::is_signed_v<T> || x < int64_t(std::numeric_limits<T>::min())))
         return std::numeric_limits<T>::min();
-      if (x > 0 && uint64_t(x) > uint64_t(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
+      if (x > 0 && uint64_t(x) > uint64_t(std::numeric_limits<T>::max()))
+        return std::numeric_limits<T>::max();
     } else if (x > uint64_t(std::numeric_limits<T>::max())) {
       return std::numeric_limits<T>::max();
     }
@@ -172,9 +174,7 @@ float from_f8e4m3(uint8_t code) noexcept {
   return code & 0x80 ? -magnitude : magnitude;
 }
 
-float from_f8e5m2(uint8_t code) noexcept {
-  return to_float(f16{uint16_t(code << 8)});
-}
+float from_f8e5m2(uint8_t code) noexcept { return to_float(f16{uint16_t(code << 8)}); }
 
 Conversion find_conversion(uint32_t from, uint32_t to) noexcept {
   switch (from) {

@@ -1,4 +1,4 @@
-// src/core/convert.hpp - conversion of runs of elements between any two plain dtypes, by the rules of ruda_tensor_cast.
+// src/core/convert.hpp - converts runs of elements between plain dtypes as ruda_tensor_cast says.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstddef>
@@ -7,7 +7,8 @@
 namespace ruda {
 
 // count elements; steps in bytes.
-using Conversion = void (*)(std::byte* to, int64_t to_step, const std::byte* from, int64_t from_step, int64_t count);
+using Conversion = void (*)(std::byte* to, int64_t to_step, const std::byte* from, int64_t from_step,
+                            int64_t count);
 
 // For two dtypes of at least a byte an element.
 Conversion find_conversion(uint32_t from, uint32_t to) noexcept;

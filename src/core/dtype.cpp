@@ -13,17 +13,17 @@ namespace {
 using enum DtypeClass;
 
 constexpr DtypeInfo table[] = {
-    {RUDA_F64, "F64", real, true, 1, 8},       {RUDA_F32, "F32", real, true, 1, 4},
-    {RUDA_F16, "F16", real, true, 1, 2},       {RUDA_BF16, "BF16", real, true, 1, 2},
-    {RUDA_F8E4M3, "F8E4M3", real, true, 1, 1}, {RUDA_F8E5M2, "F8E5M2", real, true, 1, 1},
-    {RUDA_F4E2M1, "F4E2M1", real, true, 2, 1}, {RUDA_I8, "I8", integer, true, 1, 1},
-    {RUDA_U8, "U8", integer, false, 1, 1},     {RUDA_I16, "I16", integer, true, 1, 2},
-    {RUDA_U16, "U16", integer, false, 1, 2},   {RUDA_I32, "I32", integer, true, 1, 4},
-    {RUDA_U32, "U32", integer, false, 1, 4},   {RUDA_I64, "I64", integer, true, 1, 8},
-    {RUDA_U64, "U64", integer, false, 1, 8},   {RUDA_BOOL, "BOOL", boolean, false, 1, 1},
-    {RUDA_Q4_0, "Q4_0", block, true, 32, 18},  {RUDA_Q4_1, "Q4_1", block, true, 32, 20},
-    {RUDA_Q5_0, "Q5_0", block, true, 32, 22},  {RUDA_Q5_1, "Q5_1", block, true, 32, 24},
-    {RUDA_Q8_0, "Q8_0", block, true, 32, 34},  {RUDA_Q2_K, "Q2_K", block, true, 256, 84},
+    {RUDA_F64, "F64", real, true, 1, 8},        {RUDA_F32, "F32", real, true, 1, 4},
+    {RUDA_F16, "F16", real, true, 1, 2},        {RUDA_BF16, "BF16", real, true, 1, 2},
+    {RUDA_F8E4M3, "F8E4M3", real, true, 1, 1},  {RUDA_F8E5M2, "F8E5M2", real, true, 1, 1},
+    {RUDA_F4E2M1, "F4E2M1", real, true, 2, 1},  {RUDA_I8, "I8", integer, true, 1, 1},
+    {RUDA_U8, "U8", integer, false, 1, 1},      {RUDA_I16, "I16", integer, true, 1, 2},
+    {RUDA_U16, "U16", integer, false, 1, 2},    {RUDA_I32, "I32", integer, true, 1, 4},
+    {RUDA_U32, "U32", integer, false, 1, 4},    {RUDA_I64, "I64", integer, true, 1, 8},
+    {RUDA_U64, "U64", integer, false, 1, 8},    {RUDA_BOOL, "BOOL", boolean, false, 1, 1},
+    {RUDA_Q4_0, "Q4_0", block, true, 32, 18},   {RUDA_Q4_1, "Q4_1", block, true, 32, 20},
+    {RUDA_Q5_0, "Q5_0", block, true, 32, 22},   {RUDA_Q5_1, "Q5_1", block, true, 32, 24},
+    {RUDA_Q8_0, "Q8_0", block, true, 32, 34},   {RUDA_Q2_K, "Q2_K", block, true, 256, 84},
     {RUDA_Q3_K, "Q3_K", block, true, 256, 110}, {RUDA_Q4_K, "Q4_K", block, true, 256, 144},
     {RUDA_Q5_K, "Q5_K", block, true, 256, 176}, {RUDA_Q6_K, "Q6_K", block, true, 256, 210},
 };

@@ -37,9 +37,9 @@ inline bool is_block(uint32_t code) { return code >= 256; }
 
 template <class T>
 struct DtypeOf;
-#define RUDA_DTYPE_OF(type, dtype) \
-  template <>                      \
-  struct DtypeOf<type> {           \
+#define RUDA_DTYPE_OF(type, dtype)          \
+  template <>                               \
+  struct DtypeOf<type> {                    \
     static constexpr uint32_t code = dtype; \
   }
 RUDA_DTYPE_OF(double, RUDA_F64);

@@ -102,18 +102,43 @@ const char* status_name(ruda_status status) noexcept {
     ruda_status status;
     const char* name;
   };
-#define RUDA_NAME(code) {code, #code}
-  static constexpr Name names[] = {
-      RUDA_NAME(RUDA_OK), RUDA_NAME(RUDA_END_OF_DATA), RUDA_NAME(RUDA_PENDING), RUDA_NAME(RUDA_E_ARGUMENT),
-      RUDA_NAME(RUDA_E_NULL), RUDA_NAME(RUDA_E_SHAPE), RUDA_NAME(RUDA_E_DTYPE), RUDA_NAME(RUDA_E_BAD_HANDLE),
-      RUDA_NAME(RUDA_E_STRUCT_TOO_NEW), RUDA_NAME(RUDA_E_OVERLAP), RUDA_NAME(RUDA_E_INDEX), RUDA_NAME(RUDA_E_STATE),
-      RUDA_NAME(RUDA_E_ROWS), RUDA_NAME(RUDA_E_NF4), RUDA_NAME(RUDA_E_AWQ), RUDA_NAME(RUDA_E_UNSUPPORTED),
-      RUDA_NAME(RUDA_E_BACKEND_MISSING), RUDA_NAME(RUDA_E_NOT_BUILT), RUDA_NAME(RUDA_E_OOM_HOST),
-      RUDA_NAME(RUDA_E_OOM_DEVICE), RUDA_NAME(RUDA_E_BUDGET), RUDA_NAME(RUDA_E_WORKSPACE), RUDA_NAME(RUDA_E_DEVICE),
-      RUDA_NAME(RUDA_E_STREAM_POISONED), RUDA_NAME(RUDA_E_CAPTURE_UNSAFE), RUDA_NAME(RUDA_E_WRONG_STREAM),
-      RUDA_NAME(RUDA_E_IO), RUDA_NAME(RUDA_E_FORMAT), RUDA_NAME(RUDA_E_NOT_FOUND), RUDA_NAME(RUDA_E_COMM),
-      RUDA_NAME(RUDA_E_COMM_ABORTED), RUDA_NAME(RUDA_E_CANCELLED), RUDA_NAME(RUDA_E_TIMEOUT),
-      RUDA_NAME(RUDA_E_CALLBACK), RUDA_NAME(RUDA_E_INTERNAL)};
+#define RUDA_NAME(code) \
+  { code, #code }
+  static constexpr Name names[] = {RUDA_NAME(RUDA_OK),
+                                   RUDA_NAME(RUDA_END_OF_DATA),
+                                   RUDA_NAME(RUDA_PENDING),
+                                   RUDA_NAME(RUDA_E_ARGUMENT),
+                                   RUDA_NAME(RUDA_E_NULL),
+                                   RUDA_NAME(RUDA_E_SHAPE),
+                                   RUDA_NAME(RUDA_E_DTYPE),
+                                   RUDA_NAME(RUDA_E_BAD_HANDLE),
+                                   RUDA_NAME(RUDA_E_STRUCT_TOO_NEW),
+                                   RUDA_NAME(RUDA_E_OVERLAP),
+                                   RUDA_NAME(RUDA_E_INDEX),
+                                   RUDA_NAME(RUDA_E_STATE),
+                                   RUDA_NAME(RUDA_E_ROWS),
+                                   RUDA_NAME(RUDA_E_NF4),
+                                   RUDA_NAME(RUDA_E_AWQ),
+                                   RUDA_NAME(RUDA_E_UNSUPPORTED),
+                                   RUDA_NAME(RUDA_E_BACKEND_MISSING),
+                                   RUDA_NAME(RUDA_E_NOT_BUILT),
+                                   RUDA_NAME(RUDA_E_OOM_HOST),
+                                   RUDA_NAME(RUDA_E_OOM_DEVICE),
+                                   RUDA_NAME(RUDA_E_BUDGET),
+                                   RUDA_NAME(RUDA_E_WORKSPACE),
+                                   RUDA_NAME(RUDA_E_DEVICE),
+                                   RUDA_NAME(RUDA_E_STREAM_POISONED),
+                                   RUDA_NAME(RUDA_E_CAPTURE_UNSAFE),
+                                   RUDA_NAME(RUDA_E_WRONG_STREAM),
+                                   RUDA_NAME(RUDA_E_IO),
+                                   RUDA_NAME(RUDA_E_FORMAT),
+                                   RUDA_NAME(RUDA_E_NOT_FOUND),
+                                   RUDA_NAME(RUDA_E_COMM),
+                                   RUDA_NAME(RUDA_E_COMM_ABORTED),
+                                   RUDA_NAME(RUDA_E_CANCELLED),
+                                   RUDA_NAME(RUDA_E_TIMEOUT),
+                                   RUDA_NAME(RUDA_E_CALLBACK),
+                                   RUDA_NAME(RUDA_E_INTERNAL)};
 #undef RUDA_NAME
   for (const Name& entry : names)
     if (entry.status == status) return entry.name;

@@ -21,13 +21,15 @@ struct Error : std::exception {
 };
 
 // `arg` is the zero-based index of the argument at fault, -1 for none.
-[[noreturn]] __attribute__((format(printf, 3, 4))) void fail(ruda_status status, int arg, const char* format, ...);
-[[noreturn]] __attribute__((format(printf, 4, 5))) void fail_native(ruda_status status, const char* library, int code,
-                                                                    const char* format, ...);
+[[noreturn]] __attribute__((format(printf, 3, 4))) void fail(ruda_status status, int arg, const char* format,
+                                                             ...);
+[[noreturn]] __attribute__((format(printf, 4, 5))) void fail_native(ruda_status status, const char* library,
+                                                                    int code, const char* format, ...);
 
-#define RUDA_CHECK(condition, status, arg, ...)                         \
-  do {                                                                  \
-    if (!(condition)) [[unlikely]] ::ruda::fail(status, arg, __VA_ARGS__); \
+#define RUDA_CHECK(condition, status, arg, ...) \
+  do {                                          \
+    if (!(condition)) [[unlikely]]              \
+      ::ruda::fail(status, arg, __VA_ARGS__);   \
   } while (0)
 
 __attribute__((format(printf, 1, 2))) std::string format(const char* format, ...);

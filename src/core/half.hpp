@@ -1,4 +1,4 @@
-// src/core/half.hpp - conversions of single f16 and bf16 values, round to nearest even, for plain kernels and host code.
+// src/core/half.hpp - conversions of single f16 and bf16 values, round to nearest even.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "core/dtype.hpp"
@@ -16,7 +16,8 @@ inline float to_float(f16 x) {
   const uint32_t sign = uint32_t(x.bits & 0x8000) << 16, magnitude = x.bits & 0x7FFF;
   if (magnitude >= 0x7C00)  // infinity or NaN, made quiet
     return std::bit_cast<float>(sign | 0x7F800000u | magnitude << 13 | (magnitude > 0x7C00 ? 0x400000u : 0));
-  if (magnitude < 0x400) return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(float(magnitude) * 0x1p-24f));
+  if (magnitude < 0x400)
+    return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(float(magnitude) * 0x1p-24f));
   return std::bit_cast<float>(sign | ((magnitude << 13) + (112u << 23)));
 }
 

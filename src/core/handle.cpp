@@ -9,7 +9,8 @@ namespace {
 
 constexpr uint32_t mark = 0x52440000, mark_mask = 0xFFFF0000;
 constexpr int slab_cells = 512;
-// This many cells rest in the queue before the oldest is used again, so that a stale handle stays recognisable.
+// This many cells rest in the queue before the oldest is used again, so that a stale handle stays
+// recognisable.
 constexpr size_t resting_cells = 256;
 
 class CellHeap {
@@ -111,8 +112,10 @@ void fail_handle(const void* handle, Kind kind, int arg, const char* name) {
   const bool aligned = (reinterpret_cast<uintptr_t>(cell) & 63) == 0;
   const uint32_t found = aligned ? cell->kind.load(std::memory_order_acquire) : 0;
   if (is_live(found))
-    fail(RUDA_E_BAD_HANDLE, arg, "%s: handle is a %s, expected a %s", name, kind_name(Kind(found)), kind_name(kind));
-  fail(RUDA_E_BAD_HANDLE, arg, "%s: handle was released or never valid, expected a %s", name, kind_name(kind));
+    fail(RUDA_E_BAD_HANDLE, arg, "%s: handle is a %s, expected a %s", name, kind_name(Kind(found)),
+         kind_name(kind));
+  fail(RUDA_E_BAD_HANDLE, arg, "%s: handle was released or never valid, expected a %s", name,
+       kind_name(kind));
 }
 
 }  // namespace ruda
@@ -122,8 +125,9 @@ extern "C" ruda_status ruda_retain(void* handle) noexcept {
   return guard(__func__, [&] {
     RUDA_CHECK(handle, RUDA_E_NULL, 0, "handle is NULL");
     auto* cell = static_cast<Cell*>(handle);
-    RUDA_CHECK((reinterpret_cast<uintptr_t>(cell) & 63) == 0 && is_live(cell->kind.load(std::memory_order_acquire)),
-               RUDA_E_BAD_HANDLE, 0, "handle was released or never valid");
+    RUDA_CHECK(
+        (reinterpret_cast<uintptr_t>(cell) & 63) == 0 && is_live(cell->kind.load(std::memory_order_acquire)),
+        RUDA_E_BAD_HANDLE, 0, "handle was released or never valid");
     retain(cell);
   });
 }
@@ -133,8 +137,9 @@ extern "C" ruda_status ruda_release(void* handle) noexcept {
   if (!handle) return RUDA_OK;
   return guard(__func__, [&] {
     auto* cell = static_cast<Cell*>(handle);
-    RUDA_CHECK((reinterpret_cast<uintptr_t>(cell) & 63) == 0 && is_live(cell->kind.load(std::memory_order_acquire)),
-               RUDA_E_BAD_HANDLE, 0, "handle was released or never valid");
+    RUDA_CHECK(
+        (reinterpret_cast<uintptr_t>(cell) & 63) == 0 && is_live(cell->kind.load(std::memory_order_acquire)),
+        RUDA_E_BAD_HANDLE, 0, "handle was released or never valid");
     release(cell);
   });
 }

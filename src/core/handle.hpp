@@ -45,16 +45,16 @@ class Object {
   Cell* cell_ = nullptr;
 };
 
-// What a handle points to. Cells live in slabs that are never unmapped and are reused oldest first, so a stale handle
-// is recognised instead of being read from freed memory.
+// What a handle points to. Cells live in slabs that are never unmapped and are reused oldest first, so a
+// stale handle is recognised instead of being read from freed memory.
 struct alignas(64) Cell {
   std::atomic<uint32_t> kind{0};
   std::atomic<uint32_t> refs{0};
   Object* object = nullptr;
   Cell* parent = nullptr;
-  Cell* root = nullptr;             // the context cell, or itself
-  std::atomic<uint64_t> live{0};    // on a root: objects that hang below it
-  Cell* next = nullptr;             // free list
+  Cell* root = nullptr;           // the context cell, or itself
+  std::atomic<uint64_t> live{0};  // on a root: objects that hang below it
+  Cell* next = nullptr;           // free list
 };
 
 Cell* attach(std::unique_ptr<Object> object, Kind kind, Cell* parent);

@@ -7,7 +7,8 @@
 
 namespace ruda {
 
-// A private copy of the caller's struct: missing tail zero, unknown tail must be zero, unknown extensions refused.
+// A private copy of the caller's struct: missing tail zero, unknown tail must be zero, unknown extensions
+// refused.
 template <class T>
 T struct_in(const T* given, int arg, const char* name) {
   static_assert(sizeof(T) % 8 == 0);
@@ -20,11 +21,12 @@ T struct_in(const T* given, int arg, const char* name) {
   std::memcpy(static_cast<void*>(&copy), given, size < sizeof(T) ? size : sizeof(T));
   const auto* bytes = reinterpret_cast<const unsigned char*>(given);
   for (uint32_t i = sizeof(T); i < size; ++i)
-    RUDA_CHECK(!bytes[i], RUDA_E_STRUCT_TOO_NEW, arg, "%s: byte %u is set, this library knows %zu bytes", name, i,
-               sizeof(T));
+    RUDA_CHECK(!bytes[i], RUDA_E_STRUCT_TOO_NEW, arg, "%s: byte %u is set, this library knows %zu bytes",
+               name, i, sizeof(T));
   if constexpr (requires { copy.next; }) {
     for (const ruda_ext* ext = copy.next; ext; ext = ext->next)
-      RUDA_CHECK(ext->flags & 1, RUDA_E_STRUCT_TOO_NEW, arg, "%s: extension type %u is not known", name, ext->type);
+      RUDA_CHECK(ext->flags & 1, RUDA_E_STRUCT_TOO_NEW, arg, "%s: extension type %u is not known", name,
+                 ext->type);
   }
   return copy;
 }
@@ -40,8 +42,10 @@ void struct_out(T* inout, T value, int arg, const char* name) {
 }
 
 // The text-out rule of the API: at most `capacity` bytes with the NUL, *out_needed is what all of it takes.
-inline void text_out(const std::string& text, char* buffer, uint64_t capacity, uint64_t* out_needed, int arg) {
-  RUDA_CHECK(buffer || !capacity, RUDA_E_NULL, arg, "text is NULL with capacity %llu", (unsigned long long)capacity);
+inline void text_out(const std::string& text, char* buffer, uint64_t capacity, uint64_t* out_needed,
+                     int arg) {
+  RUDA_CHECK(buffer || !capacity, RUDA_E_NULL, arg, "text is NULL with capacity %llu",
+             (unsigned long long)capacity);
   if (out_needed) *out_needed = text.size() + 1;
   if (!capacity) return;
   const uint64_t n = text.size() < capacity - 1 ? text.size() : capacity - 1;

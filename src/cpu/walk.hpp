@@ -47,7 +47,8 @@ Walk<N> make_walk(const Layout* const (&operands)[N]) {
     for (int k = 0; k < N; ++k) std::swap(w.strides[k][a], w.strides[k][b]);
   };
   for (int i = 1; i < rank; ++i)
-    for (int j = i; j > 0 && std::abs(w.strides[0][j - 1]) < std::abs(w.strides[0][j]); --j) swap_axes(j - 1, j);
+    for (int j = i; j > 0 && std::abs(w.strides[0][j - 1]) < std::abs(w.strides[0][j]); --j)
+      swap_axes(j - 1, j);
   int last = 0;
   for (int axis = 1; axis < rank; ++axis) {
     bool joins = true;
@@ -63,8 +64,8 @@ Walk<N> make_walk(const Layout* const (&operands)[N]) {
   return w;
 }
 
-// f(offsets, count) for each piece of a row among the elements begin..end-1; offsets[k] is where operand k's piece
-// starts, in elements.
+// f(offsets, count) for each piece of a row among the elements begin..end-1; offsets[k] is where operand k's
+// piece starts, in elements.
 template <int N, class F>
 void walk_range(const Walk<N>& w, int64_t begin, int64_t end, F&& f) {
   const int64_t cols = w.cols();

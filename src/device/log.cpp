@@ -10,7 +10,8 @@ namespace ruda {
 namespace {
 
 constexpr size_t kept_lines = 256;
-constexpr size_t line_capacity = 900;  // with level and component below the smallest buffer that drain accepts
+constexpr size_t line_capacity =
+    900;  // with level and component below the smallest buffer that drain accepts
 
 const char* level_name(uint32_t level) {
   switch (level) {

@@ -18,7 +18,8 @@ void Contract::read_options(const ruda_plan_options* given) {
   if (!given) return;
   const ruda_plan_options o = struct_in(given, arg_desc, "desc.options");
   const auto check = [](const char* field, uint32_t value, uint32_t last) {
-    RUDA_CHECK(value <= last, RUDA_E_ARGUMENT, arg_desc, "desc.options.%s is %u, expected 0..%u", field, value, last);
+    RUDA_CHECK(value <= last, RUDA_E_ARGUMENT, arg_desc, "desc.options.%s is %u, expected 0..%u", field,
+               value, last);
   };
   check("strategy", o.strategy, RUDA_STRATEGY_PLANE);
   check("math", o.math, RUDA_MATH_TF32);
@@ -74,11 +75,11 @@ Contract& Contract::out(const char* name, const ruda_tensor_desc* desc, uint32_t
     return *this;
   }
   set_layout(operand, desc);
-  RUDA_CHECK(operand.dtype() == dtype, RUDA_E_DTYPE, arg_desc, "%s: %s has dtype %s, expected %s", op_name(), name,
-             dtype_name(operand.dtype()), dtype_name(dtype));
+  RUDA_CHECK(operand.dtype() == dtype, RUDA_E_DTYPE, arg_desc, "%s: %s has dtype %s, expected %s", op_name(),
+             name, dtype_name(operand.dtype()), dtype_name(dtype));
   const Layout want = make_layout(dtype, shape, nullptr, rank, false, arg_desc, name);
-  RUDA_CHECK(operand.layout->same_shape(want), RUDA_E_SHAPE, arg_desc, "%s: %s has shape %s, expected %s", op_name(),
-             name, operand.layout->shape_text().c_str(), want.shape_text().c_str());
+  RUDA_CHECK(operand.layout->same_shape(want), RUDA_E_SHAPE, arg_desc, "%s: %s has shape %s, expected %s",
+             op_name(), name, operand.layout->shape_text().c_str(), want.shape_text().c_str());
   return *this;
 }
 
@@ -90,8 +91,8 @@ Contract& Contract::out_like(const char* name, const ruda_tensor_desc* desc, uin
 Contract& Contract::out_optional(const char* name, const ruda_tensor_desc* desc, bool wanted, uint32_t dtype,
                                  const int64_t* shape, int rank) {
   if (wanted) return out(name, desc, dtype, shape, rank);
-  RUDA_CHECK(!desc, RUDA_E_ARGUMENT, arg_desc, "%s: %s is described but not asked for by the output mask", op_name(),
-             name);
+  RUDA_CHECK(!desc, RUDA_E_ARGUMENT, arg_desc, "%s: %s is described but not asked for by the output mask",
+             op_name(), name);
   add(name, Role::output).present = false;
   return *this;
 }
@@ -134,8 +135,8 @@ Contract& Contract::dtypes(uint32_t slot, std::initializer_list<uint32_t> allowe
 Contract& Contract::same_dtype(uint32_t slot, uint32_t other) {
   const Operand &a = operand(slot), &b = operand(other);
   if (a.present && b.present)
-    RUDA_CHECK(a.dtype() == b.dtype(), RUDA_E_DTYPE, arg_desc, "%s: %s has dtype %s, expected %s as %s has", op_name(),
-               a.name, dtype_name(a.dtype()), dtype_name(b.dtype()), b.name);
+    RUDA_CHECK(a.dtype() == b.dtype(), RUDA_E_DTYPE, arg_desc, "%s: %s has dtype %s, expected %s as %s has",
+               op_name(), a.name, dtype_name(a.dtype()), dtype_name(b.dtype()), b.name);
   return *this;
 }
 
@@ -150,32 +151,33 @@ Contract& Contract::rank(uint32_t slot, int low, int high) {
 Contract& Contract::dim(uint32_t slot, int axis, int64_t want) {
   const Operand& o = operand(slot);
   if (o.present)
-    RUDA_CHECK(o.dim(axis) == want, RUDA_E_SHAPE, arg_desc, "%s: %s dim %d is %lld, expected %lld", op_name(), o.name,
-               axis < 0 ? o.rank() + axis : axis, (long long)o.dim(axis), (long long)want);
+    RUDA_CHECK(o.dim(axis) == want, RUDA_E_SHAPE, arg_desc, "%s: %s dim %d is %lld, expected %lld", op_name(),
+               o.name, axis < 0 ? o.rank() + axis : axis, (long long)o.dim(axis), (long long)want);
   return *this;
 }
 
 Contract& Contract::same_shape(uint32_t slot, uint32_t other) {
   const Operand &a = operand(slot), &b = operand(other);
   if (a.present && b.present)
-    RUDA_CHECK(a.layout->same_shape(*b.layout), RUDA_E_SHAPE, arg_desc, "%s: %s has shape %s, expected %s as %s has",
-               op_name(), a.name, a.layout->shape_text().c_str(), b.layout->shape_text().c_str(), b.name);
+    RUDA_CHECK(a.layout->same_shape(*b.layout), RUDA_E_SHAPE, arg_desc,
+               "%s: %s has shape %s, expected %s as %s has", op_name(), a.name,
+               a.layout->shape_text().c_str(), b.layout->shape_text().c_str(), b.name);
   return *this;
 }
 
 Contract& Contract::contiguous(uint32_t slot) {
   const Operand& o = operand(slot);
   if (o.present)
-    RUDA_CHECK(o.layout->contiguous, RUDA_E_SHAPE, arg_desc, "%s: %s is strided, expected a contiguous tensor",
-               op_name(), o.name);
+    RUDA_CHECK(o.layout->contiguous, RUDA_E_SHAPE, arg_desc,
+               "%s: %s is strided, expected a contiguous tensor", op_name(), o.name);
   return *this;
 }
 
 Contract& Contract::dense_rows(uint32_t slot) {
   const Operand& o = operand(slot);
   if (o.present && o.rank() && o.dim(-1) > 1)
-    RUDA_CHECK(o.stride(-1) == 1, RUDA_E_SHAPE, arg_desc, "%s: %s has last stride %lld, expected 1", op_name(), o.name,
-               (long long)o.stride(-1));
+    RUDA_CHECK(o.stride(-1) == 1, RUDA_E_SHAPE, arg_desc, "%s: %s has last stride %lld, expected 1",
+               op_name(), o.name, (long long)o.stride(-1));
   return *this;
 }
 

@@ -1,4 +1,4 @@
-// src/plan/contract.hpp - the checks that contracts are written with; only they raise shape and dtype errors of operands.
+// src/plan/contract.hpp - the checks of contracts; only they raise shape and dtype errors.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "core/struct_in.hpp"
@@ -8,8 +8,8 @@
 
 namespace ruda {
 
-// Collects operands slot by slot, checks them, and yields the Problem. Argument 0 of a C entry is the context, 1 the
-// descriptor.
+// Collects operands slot by slot, checks them, and yields the Problem. Argument 0 of a C entry is the
+// context, 1 the descriptor.
 class Contract {
  public:
   static constexpr int arg_desc = 1;
@@ -34,11 +34,13 @@ class Contract {
     return *reinterpret_cast<D*>(problem_.options.data());
   }
 
-  // Slots are declared in the order of the operator's enum. A NULL descriptor of an optional input leaves it out.
+  // Slots are declared in the order of the operator's enum. A NULL descriptor of an optional input leaves it
+  // out.
   Contract& in(const char* name, const ruda_tensor_desc* desc);
   Contract& in_optional(const char* name, const ruda_tensor_desc* desc);
   // An output that is given, or inferred: contiguous with this dtype and shape.
-  Contract& out(const char* name, const ruda_tensor_desc* desc, uint32_t dtype, const int64_t* shape, int rank);
+  Contract& out(const char* name, const ruda_tensor_desc* desc, uint32_t dtype, const int64_t* shape,
+                int rank);
   Contract& out_like(const char* name, const ruda_tensor_desc* desc, uint32_t slot);
   // As out(), but left out of the plan unless `wanted`.
   Contract& out_optional(const char* name, const ruda_tensor_desc* desc, bool wanted, uint32_t dtype,
@@ -67,7 +69,8 @@ class Contract {
   Contract& contiguous(uint32_t slot);
   // The last axis has stride 1.
   Contract& dense_rows(uint32_t slot);
-  __attribute__((format(printf, 4, 5))) Contract& require(bool condition, ruda_status status, const char* format, ...);
+  __attribute__((format(printf, 4, 5))) Contract& require(bool condition, ruda_status status,
+                                                          const char* format, ...);
 
   Problem take();
 

@@ -39,7 +39,8 @@ class Eager {
   template <class T>
   T& handle(uint32_t slot, const void* given, int arg, const char* name) {
     T& object = get<T>(given, arg, name);
-    RUDA_CHECK(object.cell()->root == context_.cell(), RUDA_E_ARGUMENT, arg, "%s: belongs to another context", name);
+    RUDA_CHECK(object.cell()->root == context_.cell(), RUDA_E_ARGUMENT, arg, "%s: belongs to another context",
+               name);
     slots_[slot].object = &object;
     return object;
   }

@@ -11,8 +11,8 @@ constexpr int arg_workspace = 2, arg_bindings = 3;
 constexpr uint32_t max_slots = 32;
 
 struct Span {
-  const std::byte* begin = nullptr;
-  const std::byte* end = nullptr;
+  const std::byte* begin;
+  const std::byte* end;
   bool overlaps(const Span& other) const { return begin < other.end && other.begin < end; }
 };
 
@@ -76,9 +76,14 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
   RUDA_CHECK(bindings || count == 0, RUDA_E_NULL, arg_bindings, "bindings is NULL with count %u", count);
   stream.check_healthy();
   const uint32_t slot_count = uint32_t(problem.operands.size());
-  Bound slots[max_slots] = {};
+  // Only the slots in use are set: clearing all would cost more than the checks.
+  Bound slots[max_slots];
   Span spans[max_slots];
-  Tensor* tensors[max_slots] = {};
+  Tensor* tensors[max_slots];
+  for (uint32_t s = 0; s < slot_count; ++s) {
+    slots[s].data = nullptr;
+    tensors[s] = nullptr;
+  }
   uint32_t bound = 0;
 
   for (uint32_t i = 0; i < count; ++i) {

@@ -25,12 +25,12 @@ enum class Role : uint8_t { input, output, inout, handle, scalar_f64, scalar_i64
 struct Operand {
   const char* name = "";
   Role role = Role::input;
-  LayoutRef layout;           // tensors only; empty when the slot is left out of this plan
-  Kind kind = Kind::free;     // handles only
-  uint8_t align_log2 = 0;     // the address alignment that a bound tensor must have
-  bool optional = false;      // may stay unbound at execute
-  bool present = true;        // part of this plan
-  uint32_t may_alias = 0;     // bit s: this output may be the same memory as slot s
+  LayoutRef layout;        // tensors only; empty when the slot is left out of this plan
+  Kind kind = Kind::free;  // handles only
+  uint8_t align_log2 = 0;  // the address alignment that a bound tensor must have
+  bool optional = false;   // may stay unbound at execute
+  bool present = true;     // part of this plan
+  uint32_t may_alias = 0;  // bit s: this output may be the same memory as slot s
 
   bool is_tensor() const { return role <= Role::inout; }
   bool is_output() const { return role == Role::output || role == Role::inout; }
@@ -123,7 +123,8 @@ struct StopSign {
   bool armed() const { return cancel || deadline.time_since_epoch().count(); }
   // Throws RUDA_E_CANCELLED or RUDA_E_TIMEOUT.
   void check() const {
-    if (armed()) [[unlikely]] check_armed();
+    if (armed()) [[unlikely]]
+      check_armed();
   }
   bool raised() const noexcept;
 
@@ -196,12 +197,12 @@ std::span<const OpDef* const> all_ops();
 #define RUDA_CUDA_KERNELS(op) nullptr
 #endif
 // A contract names its kernels with these; nothing else links an operator to a backend.
-#define RUDA_DECLARE_KERNELS(op)  \
-  namespace ruda::cpu {           \
-  extern const Kernels op;        \
-  }                               \
-  namespace ruda::cuda {          \
-  extern const Kernels op;        \
+#define RUDA_DECLARE_KERNELS(op) \
+  namespace ruda::cpu {          \
+  extern const Kernels op;       \
+  }                              \
+  namespace ruda::cuda {         \
+  extern const Kernels op;       \
   }
 #define RUDA_KERNELS(op) &::ruda::cpu::op, RUDA_CUDA_KERNELS(op), nullptr
 #define RUDA_CPU_ONLY(op, why) &::ruda::cpu::op, nullptr, why

@@ -38,7 +38,8 @@ std::string Layout::shape_text() const {
 
 namespace {
 
-// True when no two index vectors reach the same element: sorted by stride, each axis steps past all faster ones.
+// True when no two index vectors reach the same element: sorted by stride, each axis steps past all faster
+// ones.
 bool distinct_elements(const Layout& layout) {
   int order[RUDA_MAX_RANK];
   std::iota(order, order + layout.rank, 0);
@@ -57,12 +58,12 @@ bool distinct_elements(const Layout& layout) {
 
 }  // namespace
 
-Layout make_layout(uint32_t dtype, const int64_t* shape, const int64_t* strides, int rank, bool allow_views, int arg,
-                   const char* name) {
+Layout make_layout(uint32_t dtype, const int64_t* shape, const int64_t* strides, int rank, bool allow_views,
+                   int arg, const char* name) {
   const DtypeInfo* info = find_dtype(dtype);
   RUDA_CHECK(info, RUDA_E_DTYPE, arg, "%s: dtype is %u, which is no known code", name, dtype);
-  RUDA_CHECK(rank >= 0 && rank <= RUDA_MAX_RANK, RUDA_E_SHAPE, arg, "%s: rank is %d, expected 0..%d", name, rank,
-             RUDA_MAX_RANK);
+  RUDA_CHECK(rank >= 0 && rank <= RUDA_MAX_RANK, RUDA_E_SHAPE, arg, "%s: rank is %d, expected 0..%d", name,
+             rank, RUDA_MAX_RANK);
   RUDA_CHECK(shape || rank == 0, RUDA_E_NULL, arg, "%s: shape is NULL with rank %d", name, rank);
   Layout layout;
   layout.dtype = dtype;
@@ -92,8 +93,8 @@ Layout make_layout(uint32_t dtype, const int64_t* shape, const int64_t* strides,
   if (strides) {
     for (int i = 0; i < rank; ++i) {
       if (layout.shape[i] <= 1) continue;  // the stride of an axis with one element means nothing
-      RUDA_CHECK(allow_views || strides[i] >= 0, RUDA_E_SHAPE, arg, "%s: stride of axis %d is %lld, expected 0 or more",
-                 name, i, (long long)strides[i]);
+      RUDA_CHECK(allow_views || strides[i] >= 0, RUDA_E_SHAPE, arg,
+                 "%s: stride of axis %d is %lld, expected 0 or more", name, i, (long long)strides[i]);
       RUDA_CHECK(i + 1 == rank ? block == 1 || strides[i] == 1 : strides[i] % block == 0, RUDA_E_SHAPE, arg,
                  "%s: stride of axis %d is %lld, which cuts the blocks of %s", name, i, (long long)strides[i],
                  info->name);
@@ -107,7 +108,8 @@ Layout make_layout(uint32_t dtype, const int64_t* shape, const int64_t* strides,
     int64_t reach;
     int64_t& end = layout.strides[i] < 0 ? low : high;
     const bool overflow = __builtin_mul_overflow(layout.strides[i], layout.shape[i] - 1, &reach) ||
-                          __builtin_add_overflow(end, reach, &end) || high > INT64_MAX / 512 || low < INT64_MIN / 512;
+                          __builtin_add_overflow(end, reach, &end) || high > INT64_MAX / 512 ||
+                          low < INT64_MIN / 512;
     RUDA_CHECK(!overflow, RUDA_E_SHAPE, arg, "%s: stride %lld of axis %d overflows", name,
                (long long)layout.strides[i], i);
   }
@@ -126,8 +128,10 @@ size_t LayoutTable::Hash::operator()(const std::unique_ptr<Layout>& layout) cons
   return h ^ (h >> 29);
 }
 
-bool LayoutTable::Equal::operator()(const std::unique_ptr<Layout>& a, const std::unique_ptr<Layout>& b) const {
-  return a->dtype == b->dtype && a->same_shape(*b) && std::equal(a->strides, a->strides + a->rank, b->strides);
+bool LayoutTable::Equal::operator()(const std::unique_ptr<Layout>& a,
+                                    const std::unique_ptr<Layout>& b) const {
+  return a->dtype == b->dtype && a->same_shape(*b) &&
+         std::equal(a->strides, a->strides + a->rank, b->strides);
 }
 
 LayoutRef LayoutTable::intern(const Layout& layout) {

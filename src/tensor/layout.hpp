@@ -1,4 +1,4 @@
-// src/tensor/layout.hpp - dtype, shape and strides as one shared, interned object that is compared by address.
+// src/tensor/layout.hpp - dtype, shape and strides as one interned object, compared by address.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "core/dtype.hpp"
@@ -65,8 +65,8 @@ class LayoutRef {
 
 // Fills the derived fields; checks extents, strides and size. `arg`/`name` name the operand in errors.
 // allow_views: negative strides are legal.
-Layout make_layout(uint32_t dtype, const int64_t* shape, const int64_t* strides, int rank, bool allow_views, int arg,
-                   const char* name);
+Layout make_layout(uint32_t dtype, const int64_t* shape, const int64_t* strides, int rank, bool allow_views,
+                   int arg, const char* name);
 
 // One table a context. Layouts that nobody uses are swept when the table has doubled.
 class LayoutTable {

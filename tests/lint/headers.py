@@ -72,7 +72,7 @@ def check_grammar(root, headers, fail):
             fail(f"{where}: name does not begin with ruda_")
         for parameter in function.parameters:
             plain = parameter.type.replace("const ", "").rstrip(" *")
-            if plain in ("int", "long", "unsigned", "short", "size_t", "bool", "_Bool", "float"):
+            if plain in ("int", "long", "unsigned", "short", "size_t", "bool", "_Bool"):
                 fail(f"{where}: parameter {parameter.name} is {parameter.type}, expected a fixed-width type")
     for struct in api.structs:
         where = f"include/ruda/{struct.header}: {struct.name}"

@@ -297,8 +297,8 @@ static void carries_any_bytes(void** state) {
 static void takes_long_runs(void** state) {
   (void)state;
   const size_t most = 1 << 20;
-  char *text = malloc(most);
-  int32_t *tokens = malloc(most * sizeof *tokens);
+  char* text = malloc(most);
+  int32_t* tokens = malloc(most * sizeof *tokens);
   assert_true(text && tokens);
   const char runs[] = "x \n1!Z\x80";
   static const char* pres[] = {"smollm", "llama-bpe", "gpt-4o", "deepseek-v3"};

@@ -34,21 +34,27 @@ FloatFormat format_of(uint32_t dtype) {
 uint32_t encode_float(const FloatFormat& f, double value) {
   const uint32_t sign = std::signbit(value) ? 1u << (f.mantissa_bits + f.exponent_bits) : 0;
   const uint32_t top = (1u << f.exponent_bits) - 1;
-  if (std::isnan(value)) return sign | (top << f.mantissa_bits) | (f.has_infinity ? 1u << (f.mantissa_bits - 1) : (1u << f.mantissa_bits) - 1);
+  if (std::isnan(value))
+    return sign | (top << f.mantissa_bits) |
+           (f.has_infinity ? 1u << (f.mantissa_bits - 1) : (1u << f.mantissa_bits) - 1);
   double magnitude = std::fabs(value);
   int exponent = 0;
   if (magnitude > 0) std::frexp(magnitude, &exponent);
   exponent = std::max(exponent - 1, 1 - f.bias);
-  double steps = std::isinf(magnitude) ? magnitude : std::nearbyint(std::ldexp(magnitude, f.mantissa_bits - exponent));
+  double steps =
+      std::isinf(magnitude) ? magnitude : std::nearbyint(std::ldexp(magnitude, f.mantissa_bits - exponent));
   if (steps >= std::ldexp(2.0, f.mantissa_bits)) {
     steps /= 2;
     ++exponent;
   }
-  const uint32_t largest = f.has_infinity ? (top << f.mantissa_bits) - 1 : (top << f.mantissa_bits) + (1u << f.mantissa_bits) - 2;
-  if (std::isinf(magnitude) || exponent > int(top) - f.bias) return sign | (f.has_infinity ? top << f.mantissa_bits : largest);
+  const uint32_t largest =
+      f.has_infinity ? (top << f.mantissa_bits) - 1 : (top << f.mantissa_bits) + (1u << f.mantissa_bits) - 2;
+  if (std::isinf(magnitude) || exponent > int(top) - f.bias)
+    return sign | (f.has_infinity ? top << f.mantissa_bits : largest);
   const uint32_t whole = uint32_t(steps);
   const uint32_t hidden = 1u << f.mantissa_bits;
-  const uint32_t code = whole < hidden ? whole : (uint32_t(exponent + f.bias) << f.mantissa_bits) + (whole - hidden);
+  const uint32_t code =
+      whole < hidden ? whole : (uint32_t(exponent + f.bias) << f.mantissa_bits) + (whole - hidden);
   return sign | (code > largest ? (f.has_infinity ? top << f.mantissa_bits : largest) : code);
 }
 
@@ -59,7 +65,8 @@ double decode_float(const FloatFormat& f, uint32_t code) {
   if (exponent == top && (f.has_infinity || mantissa == (1u << f.mantissa_bits) - 1))
     return mantissa || !f.has_infinity ? NAN : sign * INFINITY;
   if (exponent == 0) return sign * std::ldexp(double(mantissa), 1 - f.bias - f.mantissa_bits);
-  return sign * std::ldexp(double(mantissa + (1u << f.mantissa_bits)), int(exponent) - f.bias - f.mantissa_bits);
+  return sign *
+         std::ldexp(double(mantissa + (1u << f.mantissa_bits)), int(exponent) - f.bias - f.mantissa_bits);
 }
 
 template <class T>
@@ -155,7 +162,8 @@ Buffer::Buffer(Env& env, uint32_t dtype, Shape given, Shape given_strides)
     : shape(std::move(given)), strides(std::move(given_strides)), dtype(dtype), env_(env) {
   if (strides.empty()) strides = packed_strides(shape);
   uint64_t span = count_of(shape) ? size_of(dtype) : 0;
-  for (size_t i = 0; i < shape.size() && span; ++i) span += uint64_t(strides[i] * (shape[i] - 1)) * size_of(dtype);
+  for (size_t i = 0; i < shape.size() && span; ++i)
+    span += uint64_t(strides[i] * (shape[i] - 1)) * size_of(dtype);
   make(span);
 }
 
@@ -182,7 +190,8 @@ void Buffer::make(uint64_t span) {
   desc.strides = strides.data();
   void* data = nullptr;
   MUST(ruda_tensor_get_data(base_, &data, nullptr));
-  MUST(ruda_tensor_wrap(env_.context, &desc, static_cast<uint8_t*>(data) + guard, span, nullptr, nullptr, &tensor));
+  MUST(ruda_tensor_wrap(env_.context, &desc, static_cast<uint8_t*>(data) + guard, span, nullptr, nullptr,
+                        &tensor));
   upload();
 }
 
@@ -246,20 +255,21 @@ void Buffer::check_untouched(const char* name, bool elements_too) {
     each([&](size_t, uint64_t at) { std::fill_n(element.begin() + int64_t(at), size_of(dtype), true); });
   for (size_t i = 0; i < image.size(); ++i) {
     if (element[i] || image[i] == image_[i]) continue;
-    failure(__FILE__, __LINE__, "%s: byte %lld of %llu changed from %02x to %02x", name, (long long)i - (long long)guard,
-            (unsigned long long)span_, image_[i], image[i]);
+    failure(__FILE__, __LINE__, "%s: byte %lld of %llu changed from %02x to %02x", name,
+            (long long)i - (long long)guard, (unsigned long long)span_, image_[i], image[i]);
     return;
   }
 }
 
-std::vector<double> OpRun::input(uint32_t slot, uint32_t dtype, Shape shape, const std::vector<double>& values,
-                                 Shape strides) {
+std::vector<double> OpRun::input(uint32_t slot, uint32_t dtype, Shape shape,
+                                 const std::vector<double>& values, Shape strides) {
   auto& buffer = buffers_[slot] = std::make_unique<Buffer>(env_, dtype, std::move(shape), std::move(strides));
   buffer->set(values);
   return buffer->read();
 }
 
-std::vector<double> OpRun::random_input(uint32_t slot, uint32_t dtype, Shape shape, double scale, Shape strides) {
+std::vector<double> OpRun::random_input(uint32_t slot, uint32_t dtype, Shape shape, double scale,
+                                        Shape strides) {
   const auto values = env_.normal(count_of(shape), scale);
   return input(slot, dtype, std::move(shape), values, std::move(strides));
 }
@@ -268,7 +278,8 @@ void OpRun::input_bytes(uint32_t slot, uint32_t dtype, Shape shape, std::vector<
   buffers_[slot] = std::make_unique<Buffer>(env_, dtype, std::move(shape), std::move(packed));
 }
 
-std::vector<double> OpRun::inout(uint32_t slot, uint32_t dtype, Shape shape, const std::vector<double>& values) {
+std::vector<double> OpRun::inout(uint32_t slot, uint32_t dtype, Shape shape,
+                                 const std::vector<double>& values) {
   is_inout_[slot] = true;
   initial_[slot] = values;
   return input(slot, dtype, std::move(shape), values);
@@ -385,7 +396,8 @@ int OpRun::each_kernel(const Create& create, const std::function<void(const std:
     ruda_release(plan);
     ++ran;
   }
-  CHECK(ran > 0 || !env_.settings.kernel.empty(), "%s: no kernel takes the case: %s", op_.c_str(), last_message().c_str());
+  CHECK(ran > 0 || !env_.settings.kernel.empty(), "%s: no kernel takes the case: %s", op_.c_str(),
+        last_message().c_str());
   return ran;
 }
 
@@ -424,15 +436,16 @@ void OpRun::bench(const std::string& name, double bytes, double flops, const Cre
   }
   std::sort(times.begin(), times.end());
   const double best = times.front(), median = times[times.size() / 2];
-  std::printf("%-44s %-28s min %10.2f us  median %10.2f us %8.1f GB/s %9.1f GFLOP/s\n", name.c_str(), info.kernel,
-              best * 1e6, median * 1e6, bytes / best / 1e9, flops / best / 1e9);
+  std::printf("%-44s %-28s min %10.2f us  median %10.2f us %8.1f GB/s %9.1f GFLOP/s\n", name.c_str(),
+              info.kernel, best * 1e6, median * 1e6, bytes / best / 1e9, flops / best / 1e9);
   std::fflush(stdout);
   if (!env_.settings.json.empty()) {
     if (std::FILE* file = std::fopen(env_.settings.json.c_str(), "a")) {
-      std::fprintf(file,
-                   "{\"name\": \"%s\", \"kernel\": \"%s\", \"min_s\": %.9g, \"median_s\": %.9g, \"bytes\": %.9g, "
-                   "\"flops\": %.9g}\n",
-                   name.c_str(), info.kernel, best, median, bytes, flops);
+      std::fprintf(
+          file,
+          "{\"name\": \"%s\", \"kernel\": \"%s\", \"min_s\": %.9g, \"median_s\": %.9g, \"bytes\": %.9g, "
+          "\"flops\": %.9g}\n",
+          name.c_str(), info.kernel, best, median, bytes, flops);
       std::fclose(file);
     }
   }

@@ -1,4 +1,4 @@
-// tests/support/op_run.hpp - runs one operator case on every kernel, between guard zones, with poisoned memory.
+// tests/support/op_run.hpp - runs a case on every kernel, between guard zones, with poisoned memory.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "support/runner.hpp"
@@ -29,10 +29,10 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  void set(const std::vector<double>& values);    // row-major
-  void poison();                                  // NaN patterns in all elements
-  std::vector<double> read();                     // row-major
-  std::vector<uint8_t> bytes();                   // the elements as stored, row-major
+  void set(const std::vector<double>& values);  // row-major
+  void poison();                                // NaN patterns in all elements
+  std::vector<double> read();                   // row-major
+  std::vector<uint8_t> bytes();                 // the elements as stored, row-major
   // Notes a failure when a byte outside the elements (or, for an input, any byte) changed.
   void check_untouched(const char* name, bool elements_too);
 
@@ -62,7 +62,8 @@ class OpRun {
   // Each returns the values that the operator sees, after rounding to the dtype.
   std::vector<double> input(uint32_t slot, uint32_t dtype, Shape shape, const std::vector<double>& values,
                             Shape strides = {});
-  std::vector<double> random_input(uint32_t slot, uint32_t dtype, Shape shape, double scale = 1.0, Shape strides = {});
+  std::vector<double> random_input(uint32_t slot, uint32_t dtype, Shape shape, double scale = 1.0,
+                                   Shape strides = {});
   void input_bytes(uint32_t slot, uint32_t dtype, Shape shape, std::vector<uint8_t> packed);
   std::vector<double> inout(uint32_t slot, uint32_t dtype, Shape shape, const std::vector<double>& values);
   void output(uint32_t slot, uint32_t dtype, Shape shape, Shape strides = {});
@@ -77,8 +78,9 @@ class OpRun {
   std::vector<double> read(uint32_t slot) const;
   std::vector<uint8_t> read_bytes(uint32_t slot) const;
 
-  // For every kernel of the backend that takes the case: plan, poisoned outputs and workspace, execute twice, same
-  // bits, guards whole, inputs unchanged, then verify(kernel). Returns how many kernels ran; at least one must.
+  // For every kernel of the backend that takes the case: plan, poisoned outputs and workspace, execute twice,
+  // same bits, guards whole, inputs unchanged, then verify(kernel). Returns how many kernels ran; at least
+  // one must.
   int each_kernel(const Create& create, const std::function<void(const std::string& kernel)>& verify);
 
   // Times the default plan (or --kernel); prints one line and, with --json, writes a row.

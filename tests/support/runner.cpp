@@ -26,7 +26,9 @@ int failures = 0, printed = 0;
 std::string current_case;
 
 [[noreturn]] void usage(const char* text) {
-  std::fprintf(stderr, "%s\noptions: --backend cpu|cuda --kernel NAME --level 0..3 --seed N --filter TEXT --bench --json FILE\n",
+  std::fprintf(stderr,
+               "%s\noptions: --backend cpu|cuda --kernel NAME --level 0..3 --seed N --filter TEXT --bench "
+               "--json FILE\n",
                text);
   std::exit(2);
 }
@@ -34,7 +36,8 @@ std::string current_case;
 Settings parse(int argc, char** argv) {
   Settings s;
   s.seed = uint64_t(std::chrono::system_clock::now().time_since_epoch().count());
-  if (const char* backend = std::getenv("RUDA_TEST_BACKEND")) s.backend = std::strcmp(backend, "cuda") ? 1 : 2;
+  if (const char* backend = std::getenv("RUDA_TEST_BACKEND"))
+    s.backend = std::strcmp(backend, "cuda") ? 1 : 2;
   if (const char* level = std::getenv("RUDA_TEST_LEVEL")) s.level = std::atoi(level);
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
@@ -45,7 +48,9 @@ Settings parse(int argc, char** argv) {
     if (i + 1 >= argc) usage(("missing value of " + option).c_str());
     const std::string value = argv[++i];
     if (option == "--backend")
-      s.backend = value == "cpu" ? RUDA_BACKEND_CPU : value == "cuda" ? RUDA_BACKEND_CUDA : (usage("unknown backend"), 0);
+      s.backend = value == "cpu"    ? RUDA_BACKEND_CPU
+                  : value == "cuda" ? RUDA_BACKEND_CUDA
+                                    : (usage("unknown backend"), 0);
     else if (option == "--kernel")
       s.kernel = value;
     else if (option == "--level")
@@ -64,7 +69,9 @@ Settings parse(int argc, char** argv) {
 
 }  // namespace
 
-Registration::Registration(const char* name, void (*body)(Env&), bool bench) { entries().push_back({name, body, bench}); }
+Registration::Registration(const char* name, void (*body)(Env&), bool bench) {
+  entries().push_back({name, body, bench});
+}
 
 Env::Env(const Settings& s) : settings(s), random(s.seed) {
   ruda_context_desc desc = RUDA_CONTEXT_DESC_INIT;
@@ -99,7 +106,8 @@ void failure(const char* file, int line, const char* format, ...) {
   va_start(list, format);
   std::vsnprintf(text, sizeof text, format, list);
   va_end(list);
-  std::fprintf(stderr, "%s:%d: %s%s%s\n", file, line, current_case.c_str(), current_case.empty() ? "" : ": ", text);
+  std::fprintf(stderr, "%s:%d: %s%s%s\n", file, line, current_case.c_str(), current_case.empty() ? "" : ": ",
+               text);
 }
 
 std::string last_message() {
@@ -119,7 +127,8 @@ void check_fails(const char* file, int line, const char* call, ruda_status got, 
   }
   ruda_error_info info = RUDA_ERROR_INFO_INIT;
   ruda_last_error(&info);
-  if (info.arg_index != arg) failure(file, line, "%s blamed argument %d, expected %d", call, info.arg_index, arg);
+  if (info.arg_index != arg)
+    failure(file, line, "%s blamed argument %d, expected %d", call, info.arg_index, arg);
   if (std::strstr(info.message, text.c_str()) == nullptr)
     failure(file, line, "%s said \"%s\", expected \"%s\" in it", call, info.message, text.c_str());
 }
@@ -151,9 +160,9 @@ int main(int argc, char** argv) {
       ++passed;
     } else {
       ++failed;
-      std::fprintf(stderr, "failed %s; repeat: %s --backend %s --seed %llu --level %d --filter %s\n", entry.name, argv[0],
-                   settings.backend == RUDA_BACKEND_CUDA ? "cuda" : "cpu", (unsigned long long)settings.seed,
-                   settings.level, entry.name);
+      std::fprintf(stderr, "failed %s; repeat: %s --backend %s --seed %llu --level %d --filter %s\n",
+                   entry.name, argv[0], settings.backend == RUDA_BACKEND_CUDA ? "cuda" : "cpu",
+                   (unsigned long long)settings.seed, settings.level, entry.name);
     }
   }
   std::printf("%d passed, %d failed, %d skipped (seed %llu)\n", passed, failed, skipped,

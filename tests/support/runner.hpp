@@ -38,8 +38,12 @@ class Env {
   ruda_stream stream = nullptr;
   std::mt19937_64 random;
 
-  double uniform(double low, double high) { return std::uniform_real_distribution<double>(low, high)(random); }
-  int64_t integer(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); }
+  double uniform(double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random);
+  }
+  int64_t integer(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  }
   std::vector<double> normal(int64_t count, double scale = 1.0);
 };
 
@@ -71,18 +75,18 @@ struct Registration {
   static const ::ruda::test::Registration name##_registration{#name, name, true}; \
   static void name([[maybe_unused]] ::ruda::test::Env& env)
 
-#define CHECK(condition, ...)                                                    \
-  do {                                                                           \
-    if (!(condition)) ::ruda::test::failure(__FILE__, __LINE__, __VA_ARGS__);    \
+#define CHECK(condition, ...)                                                 \
+  do {                                                                        \
+    if (!(condition)) ::ruda::test::failure(__FILE__, __LINE__, __VA_ARGS__); \
   } while (0)
 
 // The call must succeed, or the test ends.
-#define MUST(call)                                                                                            \
-  do {                                                                                                        \
-    const ruda_status must_status = (call);                                                                   \
-    if (must_status != RUDA_OK)                                                                               \
-      throw ::ruda::test::Fatal(std::string(#call) + " gave " + ruda_status_name(must_status) + ": " +        \
-                                ::ruda::test::last_message());                                                \
+#define MUST(call)                                                                                     \
+  do {                                                                                                 \
+    const ruda_status must_status = (call);                                                            \
+    if (must_status != RUDA_OK)                                                                        \
+      throw ::ruda::test::Fatal(std::string(#call) + " gave " + ruda_status_name(must_status) + ": " + \
+                                ::ruda::test::last_message());                                         \
   } while (0)
 
 // The call must fail with `status` at argument `arg`, with `text` in its message.

@@ -1,4 +1,4 @@
-// src/cpu/elementwise/copy.cpp - copies on the CPU: whole memory, rows of bytes, or element by element with conversion.
+// src/cpu/elementwise/copy.cpp - copies: whole memory, rows of bytes, or element by element.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/convert.hpp"
 #include "cpu/rows.hpp"
@@ -38,7 +38,8 @@ Verdict prepare(const Problem& p, Prepare&) {
   const Layout &x = *p[RUDA_COPY_X].layout, &y = *p[RUDA_COPY_Y].layout;
   if (x.dtype != y.dtype) return "dtypes differ";
   if (x.rank == 0) return "rank 0";
-  if ((x.dim(-1) > 1 && x.stride(-1) != 1) || (y.dim(-1) > 1 && y.stride(-1) != 1)) return "last axis is strided";
+  if ((x.dim(-1) > 1 && x.stride(-1) != 1) || (y.dim(-1) > 1 && y.stride(-1) != 1))
+    return "last axis is strided";
   return nullptr;
 }
 
@@ -53,7 +54,8 @@ void run(const Launch& l) {
   const int64_t grain = row_bytes >= grain_bytes ? 1 : grain_bytes / row_bytes;
   parallel(l, rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r)
-      std::memcpy(to + row_offset(y, r) / block * bytes, from + row_offset(x, r) / block * bytes, size_t(row_bytes));
+      std::memcpy(to + row_offset(y, r) / block * bytes, from + row_offset(x, r) / block * bytes,
+                  size_t(row_bytes));
   });
 }
 
@@ -77,7 +79,8 @@ void run(const Launch& l) {
   const auto convert = find_conversion(x.dtype, y.dtype);
   const int64_t x_bytes = dtype_info(x.dtype).block_bytes, y_bytes = dtype_info(y.dtype).block_bytes;
   const int64_t cols = x.rank ? x.dim(-1) : 1, rows = x.elements / cols;
-  const int64_t x_step = (x.rank ? x.stride(-1) : 1) * x_bytes, y_step = (y.rank ? y.stride(-1) : 1) * y_bytes;
+  const int64_t x_step = (x.rank ? x.stride(-1) : 1) * x_bytes,
+                y_step = (y.rank ? y.stride(-1) : 1) * y_bytes;
   const int64_t grain = cols >= 4096 ? 1 : 4096 / cols;
   parallel(l, rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r)

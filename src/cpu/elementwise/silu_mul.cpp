@@ -1,4 +1,4 @@
-// src/cpu/elementwise/silu_mul.cpp - silu_mul on the CPU: dense rows on the context's threads, or one element at a time.
+// src/cpu/elementwise/silu_mul.cpp - silu_mul: dense rows on threads, or one element at a time.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
 #include "cpu/elementwise/silu_mul_table.hpp"
@@ -73,7 +73,8 @@ void elements(const Launch& l) {
 }
 
 void run(const Launch& l) {
-  visit(l.problem[RUDA_SILU_MUL_GATE].dtype(), Types<float, f16, bf16>{}, [&](auto t) { elements<decltype(t)>(l); });
+  visit(l.problem[RUDA_SILU_MUL_GATE].dtype(), Types<float, f16, bf16>{},
+        [&](auto t) { elements<decltype(t)>(l); });
 }
 
 }  // namespace plain

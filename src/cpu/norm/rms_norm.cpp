@@ -26,7 +26,8 @@ struct State {
 Verdict prepare(const Problem& p, Prepare& prep) {
   const Operand& x = p[RUDA_RMS_NORM_X];
   State& s = prep.state<State>();
-  if (!collapse_rows(*x.layout, s.x) || !collapse_rows(*p[RUDA_RMS_NORM_Y].layout, s.y)) return "rows without one stride";
+  if (!collapse_rows(*x.layout, s.x) || !collapse_rows(*p[RUDA_RMS_NORM_Y].layout, s.y))
+    return "rows without one stride";
   s.dtype_index = x.dtype() == RUDA_F32 ? 0 : x.dtype() == RUDA_F16 ? 1 : 2;
   prep.note(isa_name(isa()));
   return nullptr;
@@ -34,8 +35,12 @@ Verdict prepare(const Problem& p, Prepare& prep) {
 
 void run(const Launch& l) {
   const State& s = l.state<State>();
-  const RmsNormRows rows{l.ptr<const void>(RUDA_RMS_NORM_X), l.ptr<const float>(RUDA_RMS_NORM_GAMMA),
-                         l.ptr<void>(RUDA_RMS_NORM_Y), s.x.cols, s.x.stride, s.y.stride,
+  const RmsNormRows rows{l.ptr<const void>(RUDA_RMS_NORM_X),
+                         l.ptr<const float>(RUDA_RMS_NORM_GAMMA),
+                         l.ptr<void>(RUDA_RMS_NORM_Y),
+                         s.x.cols,
+                         s.x.stride,
+                         s.y.stride,
                          float(l.problem.as<ruda_rms_norm_desc>().eps)};
   const auto kernel = RUDA_ISA_PICK(NormTable, norm_table).rms_norm[s.dtype_index];
   parallel(l, s.x.count, row_grain(s.x.cols), [&](int64_t begin, int64_t end) { kernel(rows, begin, end); });

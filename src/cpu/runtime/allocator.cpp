@@ -121,8 +121,8 @@ void* Allocator::system_allocate(uint64_t bytes) {
     return data;
   }
   const uint64_t align = bytes >= huge_page ? huge_page : alignment;
-  RUDA_CHECK(posix_memalign(&data, align, bytes) == 0, RUDA_E_OOM_HOST, -1, "out of host memory: %llu bytes asked for",
-             (unsigned long long)bytes);
+  RUDA_CHECK(posix_memalign(&data, align, bytes) == 0, RUDA_E_OOM_HOST, -1,
+             "out of host memory: %llu bytes asked for", (unsigned long long)bytes);
 #ifdef MADV_HUGEPAGE
   if (bytes >= huge_page) madvise(data, bytes, MADV_HUGEPAGE);
 #endif

@@ -9,8 +9,8 @@
 
 namespace ruda::cpu {
 
-// Blocks are 256-byte aligned and rounded up to a size class (four a power of two), so that a freed block fits the
-// next request of about its size. At most `cache_limit` bytes wait for reuse.
+// Blocks are 256-byte aligned and rounded up to a size class (four a power of two), so that a freed block
+// fits the next request of about its size. At most `cache_limit` bytes wait for reuse.
 class Allocator {
  public:
   Allocator(const ruda_host_allocator* host, uint64_t limit_bytes);

@@ -57,8 +57,8 @@ ThreadPool make_pool(const ruda_context_desc& desc, std::unique_ptr<ruda_host_po
   }
   kept = std::make_unique<ruda_host_pool>(struct_in(desc.host_pool, 0, "desc.host_pool"));
   RUDA_CHECK(kept->parallel, RUDA_E_NULL, 0, "desc.host_pool: parallel is NULL");
-  RUDA_CHECK(kept->size >= 1 && kept->size <= 4096, RUDA_E_ARGUMENT, 0, "desc.host_pool: size is %u, expected 1..4096",
-             kept->size);
+  RUDA_CHECK(kept->size >= 1 && kept->size <= 4096, RUDA_E_ARGUMENT, 0,
+             "desc.host_pool: size is %u, expected 1..4096", kept->size);
   return ThreadPool(HostPool{int(kept->size), kept.get(), HostPoolAdapter::parallel});
 }
 
@@ -67,14 +67,16 @@ int probe(std::string&) { return 1; }
 std::unique_ptr<Device> open(const ruda_context_desc& desc) { return std::make_unique<CpuDevice>(desc); }
 
 void report(std::string& text) {
-  text += std::string("CPU: ") + isa_name(hardware_isa()) + ", " + std::to_string(available_processors()) + " threads\n";
+  text += std::string("CPU: ") + isa_name(hardware_isa()) + ", " + std::to_string(available_processors()) +
+          " threads\n";
 }
 
 }  // namespace
 
 CpuDevice::CpuDevice(const ruda_context_desc& desc)
     : allocator_(desc.allocator, desc.memory_limit_bytes), pool_(make_pool(desc, host_pool_)) {
-  RUDA_CHECK(desc.device == 0, RUDA_E_ARGUMENT, 0, "desc.device is %d, the CPU backend has only device 0", desc.device);
+  RUDA_CHECK(desc.device == 0, RUDA_E_ARGUMENT, 0, "desc.device is %d, the CPU backend has only device 0",
+             desc.device);
   name_ = std::string("cpu ") + isa_name(detect());
 }
 
@@ -88,7 +90,9 @@ std::unique_ptr<DeviceEvent> CpuDevice::open_event() { return std::make_unique<C
 
 void* CpuDevice::allocate(uint64_t bytes, DeviceStream*) { return allocator_.allocate(bytes); }
 
-void CpuDevice::release(void* data, uint64_t bytes, DeviceStream*) noexcept { allocator_.release(data, bytes); }
+void CpuDevice::release(void* data, uint64_t bytes, DeviceStream*) noexcept {
+  allocator_.release(data, bytes);
+}
 
 void CpuDevice::write(DeviceStream&, void* to, const void* from, uint64_t bytes) {
   if (bytes) std::memcpy(to, from, bytes);

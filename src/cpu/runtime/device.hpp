@@ -35,12 +35,14 @@ class CpuDevice final : public Device {
   std::string name_;
 };
 
-inline ThreadPool& pool_of(const Context& context) { return static_cast<CpuDevice&>(context.device()).pool(); }
+inline ThreadPool& pool_of(const Context& context) {
+  return static_cast<CpuDevice&>(context.device()).pool();
+}
 inline ThreadPool& pool_of(const Launch& launch) { return pool_of(launch.stream.context()); }
 inline int thread_count(const Problem& problem) { return pool_of(*problem.context).size(); }
 
-// f(begin, end) over 0..count-1 on the context's threads. With a cancel token or timeout each range is cut into
-// pieces of about `grain`, and the sign is looked at before each.
+// f(begin, end) over 0..count-1 on the context's threads. With a cancel token or timeout each range is cut
+// into pieces of about `grain`, and the sign is looked at before each.
 template <class F>
 void parallel(const Launch& launch, int64_t count, int64_t grain, F&& f) {
   pool_of(launch).ranges(count, grain, [&](int64_t begin, int64_t end, int) {

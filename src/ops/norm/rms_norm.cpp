@@ -22,10 +22,13 @@ Problem check(ruda_context context, const ruda_rms_norm_desc* desc) {
   c.dtype(RUDA_RMS_NORM_X, Types<float, f16, bf16>{}).rank(RUDA_RMS_NORM_X, 1, RUDA_MAX_RANK);
   c.require(c[RUDA_RMS_NORM_X].dim(-1) > 0, RUDA_E_SHAPE, "x has a last extent of 0, expected at least 1");
   c.dense_rows(RUDA_RMS_NORM_X);
-  c.dtype(RUDA_RMS_NORM_GAMMA, Types<float>{}).rank(RUDA_RMS_NORM_GAMMA, 1, 1).contiguous(RUDA_RMS_NORM_GAMMA);
+  c.dtype(RUDA_RMS_NORM_GAMMA, Types<float>{})
+      .rank(RUDA_RMS_NORM_GAMMA, 1, 1)
+      .contiguous(RUDA_RMS_NORM_GAMMA);
   c.dim(RUDA_RMS_NORM_GAMMA, 0, c[RUDA_RMS_NORM_X].dim(-1));
   c.out_like("y", d.y, RUDA_RMS_NORM_X).dense_rows(RUDA_RMS_NORM_Y).alias(RUDA_RMS_NORM_Y, RUDA_RMS_NORM_X);
-  c.require(std::isfinite(d.eps) && d.eps > 0, RUDA_E_ARGUMENT, "eps is %g, expected finite and above 0", d.eps);
+  c.require(std::isfinite(d.eps) && d.eps > 0, RUDA_E_ARGUMENT, "eps is %g, expected finite and above 0",
+            d.eps);
   return c.take();
 }
 

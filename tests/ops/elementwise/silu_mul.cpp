@@ -36,8 +36,8 @@ OpRun::Create creator(Env& env, const OpRun& op, uint32_t y_slot = Y) {
   };
 }
 
-// F32: 4 ulp of silu and one rounding of the product. 16 bits: those 4 ulp can push the first rounding over a tie, a step
-// of at most epsilon relative, after which the two products are rounded by half an epsilon each.
+// F32: 4 ulp of silu and one rounding of the product. 16 bits: those 4 ulp can push the first rounding over a
+// tie, a step of at most epsilon relative, after which the two products are rounded by half an epsilon each.
 double relative_bound(uint32_t dtype) {
   return dtype == RUDA_F32 ? epsilon(RUDA_F32) * 5 : epsilon(dtype) * 2.01;
 }
@@ -49,8 +49,8 @@ void verify(const std::string& kernel, const Values& got, const Values& expected
   if (dtype == RUDA_F32) return;
   size_t different = 0;
   for (size_t i = 0; i < got.size(); ++i) different += got[i] != expected[i] && !std::isnan(expected[i]);
-  CHECK(different <= got.size() / 200 + 2, "%s: %zu of %zu elements differ from the two roundings", kernel.c_str(),
-        different, got.size());
+  CHECK(different <= got.size() / 200 + 2, "%s: %zu of %zu elements differ from the two roundings",
+        kernel.c_str(), different, got.size());
 }
 
 void check_case(Env& env, uint32_t dtype, Shape shape, Shape gate_strides = {}, Shape up_strides = {},
@@ -60,7 +60,8 @@ void check_case(Env& env, uint32_t dtype, Shape shape, Shape gate_strides = {}, 
   const auto up = op.random_input(UP, dtype, shape, 2.0, std::move(up_strides));
   op.output(Y, dtype, shape, std::move(y_strides));
   const auto expected = oracle(dtype, gate, up);
-  op.each_kernel(creator(env, op), [&](const std::string& kernel) { verify(kernel, op.read(Y), expected, dtype); });
+  op.each_kernel(creator(env, op),
+                 [&](const std::string& kernel) { verify(kernel, op.read(Y), expected, dtype); });
 }
 
 }  // namespace
@@ -79,7 +80,7 @@ RUDA_TEST(silu_mul_strided) {
     check_case(env, dtype, {5, 33}, {66, 1}, {66, 1}, {40, 1});
     check_case(env, dtype, {5, 33}, {1, 5}, {1, 5}, {1, 5});  // transposed alike: still dense in memory
     check_case(env, dtype, {5, 33}, {1, 5}, {33, 1}, {});
-    check_case(env, dtype, {4, 9}, {0, 1}, {1, 0}, {});        // repeated elements
+    check_case(env, dtype, {4, 9}, {0, 1}, {1, 0}, {});  // repeated elements
     check_case(env, dtype, {300, 129}, {258, 1}, {258, 1});
   }
 }
@@ -112,7 +113,8 @@ RUDA_TEST(silu_mul_halves_of_one) {
   desc.y = &desc_g;
   ruda_plan plan = nullptr;
   MUST(ruda_silu_mul_plan_create(env.context, &desc, &plan));
-  ruda_binding bindings[3] = {{GATE, RUDA_BIND_TENSOR, {g}}, {UP, RUDA_BIND_TENSOR, {u}}, {Y, RUDA_BIND_TENSOR, {g}}};
+  ruda_binding bindings[3] = {
+      {GATE, RUDA_BIND_TENSOR, {g}}, {UP, RUDA_BIND_TENSOR, {u}}, {Y, RUDA_BIND_TENSOR, {g}}};
   MUST(ruda_plan_execute(plan, env.stream, nullptr, bindings, 3, nullptr));
   const auto after = both.read(GATE);
   Values y, rest;
@@ -172,7 +174,8 @@ RUDA_TEST(silu_mul_eager) {
   }
   ruda_tensor y = nullptr;
   CHECK_FAILS(ruda_silu_mul(env.stream, nullptr, op.tensor(UP), &y), RUDA_E_NULL, 1, "gate: handle is NULL");
-  CHECK_FAILS(ruda_silu_mul(env.stream, op.tensor(GATE), op.tensor(UP), nullptr), RUDA_E_NULL, 3, "out is NULL");
+  CHECK_FAILS(ruda_silu_mul(env.stream, op.tensor(GATE), op.tensor(UP), nullptr), RUDA_E_NULL, 3,
+              "out is NULL");
 }
 
 RUDA_TEST(silu_mul_errors) {
@@ -196,11 +199,16 @@ RUDA_TEST(silu_mul_errors) {
   using D = ruda_silu_mul_desc;
   CHECK_FAILS(attempt([&](D& d) { d.gate = nullptr; }), RUDA_E_NULL, 1, "silu_mul: gate is NULL");
   CHECK_FAILS(attempt([&](D& d) { d.up = nullptr; }), RUDA_E_NULL, 1, "silu_mul: up is NULL");
-  CHECK_FAILS(attempt([&](D& d) { d.gate = other.desc(Y); }), RUDA_E_DTYPE, 1, "gate has dtype I32, expected one of F32");
-  CHECK_FAILS(attempt([&](D& d) { d.gate = other.desc(GATE); }), RUDA_E_DTYPE, 1, "up has dtype F32, expected F16");
-  CHECK_FAILS(attempt([&](D& d) { d.up = other.desc(UP); }), RUDA_E_SHAPE, 1, "up has shape [2, 7], expected [2, 8]");
-  CHECK_FAILS(attempt([&](D& d) { d.y = other.desc(UP); }), RUDA_E_SHAPE, 1, "y has shape [2, 7], expected [2, 8]");
-  CHECK_FAILS(attempt([&](D& d) { d.y = other.desc(GATE); }), RUDA_E_DTYPE, 1, "y has dtype F16, expected F32");
+  CHECK_FAILS(attempt([&](D& d) { d.gate = other.desc(Y); }), RUDA_E_DTYPE, 1,
+              "gate has dtype I32, expected one of F32");
+  CHECK_FAILS(attempt([&](D& d) { d.gate = other.desc(GATE); }), RUDA_E_DTYPE, 1,
+              "up has dtype F32, expected F16");
+  CHECK_FAILS(attempt([&](D& d) { d.up = other.desc(UP); }), RUDA_E_SHAPE, 1,
+              "up has shape [2, 7], expected [2, 8]");
+  CHECK_FAILS(attempt([&](D& d) { d.y = other.desc(UP); }), RUDA_E_SHAPE, 1,
+              "y has shape [2, 7], expected [2, 8]");
+  CHECK_FAILS(attempt([&](D& d) { d.y = other.desc(GATE); }), RUDA_E_DTYPE, 1,
+              "y has dtype F16, expected F32");
   CHECK_FAILS(attempt([&](D& d) { d.struct_size = 4; }), RUDA_E_ARGUMENT, 1, "desc.struct_size is 4");
 }
 

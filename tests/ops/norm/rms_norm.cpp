@@ -10,7 +10,8 @@ namespace {
 
 constexpr uint32_t X = RUDA_RMS_NORM_X, GAMMA = RUDA_RMS_NORM_GAMMA, Y = RUDA_RMS_NORM_Y;
 
-std::vector<double> oracle(const std::vector<double>& x, const std::vector<double>& gamma, int64_t cols, double eps) {
+std::vector<double> oracle(const std::vector<double>& x, const std::vector<double>& gamma, int64_t cols,
+                           double eps) {
   std::vector<double> y(x.size());
   for (size_t row = 0; row < x.size(); row += size_t(cols)) {
     double sum = 0;
@@ -33,8 +34,8 @@ OpRun::Create creator(Env& env, const OpRun& op, double eps) {
   };
 }
 
-// The sum of n squares in F32 is off by at most n ulp relative, half of which reaches the root; the chain of square root,
-// division and two products adds four roundings; then one rounding to the storage dtype.
+// The sum of n squares in F32 is off by at most n ulp relative, half of which reaches the root; the chain of
+// square root, division and two products adds four roundings; then one rounding to the storage dtype.
 double relative_bound(uint32_t dtype, int64_t cols) {
   return epsilon(RUDA_F32) * (double(cols) / 4 + 4) + epsilon(dtype) / 2 * 1.01;
 }
@@ -68,7 +69,7 @@ RUDA_TEST(rms_norm_many_rows) {
 
 RUDA_TEST(rms_norm_strided) {
   check_case(env, RUDA_F32, {4, 33}, {40, 1}, {50, 1});
-  check_case(env, RUDA_F16, {3, 5, 17}, {17, 60, 1}, {});   // outer axes swapped
+  check_case(env, RUDA_F16, {3, 5, 17}, {17, 60, 1}, {});  // outer axes swapped
   check_case(env, RUDA_BF16, {3, 5, 17}, {200, 20, 1}, {100, 17, 1});
 }
 
@@ -170,10 +171,14 @@ RUDA_TEST(rms_norm_errors) {
   };
   using D = ruda_rms_norm_desc;
   CHECK_FAILS(attempt([&](D& d) { d.x = nullptr; }), RUDA_E_NULL, 1, "rms_norm: x is NULL");
-  CHECK_FAILS(attempt([&](D& d) { d.gamma = other.desc(GAMMA); }), RUDA_E_SHAPE, 1, "gamma dim 0 is 7, expected 8");
-  CHECK_FAILS(attempt([&](D& d) { d.x = other.desc(Y); }), RUDA_E_DTYPE, 1, "x has dtype I32, expected one of F32");
-  CHECK_FAILS(attempt([&](D& d) { d.x = other.desc(X); }), RUDA_E_SHAPE, 1, "x has last stride 8, expected 1");
-  CHECK_FAILS(attempt([&](D& d) { d.y = other.desc(GAMMA); }), RUDA_E_SHAPE, 1, "y has shape [7], expected [2, 8]");
+  CHECK_FAILS(attempt([&](D& d) { d.gamma = other.desc(GAMMA); }), RUDA_E_SHAPE, 1,
+              "gamma dim 0 is 7, expected 8");
+  CHECK_FAILS(attempt([&](D& d) { d.x = other.desc(Y); }), RUDA_E_DTYPE, 1,
+              "x has dtype I32, expected one of F32");
+  CHECK_FAILS(attempt([&](D& d) { d.x = other.desc(X); }), RUDA_E_SHAPE, 1,
+              "x has last stride 8, expected 1");
+  CHECK_FAILS(attempt([&](D& d) { d.y = other.desc(GAMMA); }), RUDA_E_SHAPE, 1,
+              "y has shape [7], expected [2, 8]");
   for (double eps : {0.0, -1.0, double(INFINITY), double(NAN)})
     CHECK_FAILS(attempt([&](D& d) { d.eps = eps; }), RUDA_E_ARGUMENT, 1, "expected finite and above 0");
   CHECK_FAILS(attempt([&](D& d) { d.struct_size = 4; }), RUDA_E_ARGUMENT, 1, "desc.struct_size is 4");

@@ -1,0 +1,158 @@
+// cuda/matmul/matmul.cu - matmul on the GPU: one plain kernel of shared-memory tiles, any strides, F32 sums.
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/op.hpp"
+#include "runtime/launch.hpp"
+
+#include <ruda/matmul.h>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+namespace ruda::cuda {
+namespace {
+
+constexpr int tile = 64;   // rows and columns of C a block computes
+constexpr int depth = 16;  // k of one step
+constexpr int each = 4;    // rows and columns of C a thread computes
+constexpr int threads = (tile / each) * (tile / each);
+
+// Element (i, j) is data[i * row + j * col]; leading axes are walked by the block's product index.
+struct Matrix {
+  int64_t row, col;
+};
+
+struct Leading {
+  int axes;
+  int64_t extent[RUDA_MAX_RANK], a[RUDA_MAX_RANK], b[RUDA_MAX_RANK], c[RUDA_MAX_RANK];
+};
+
+struct State {
+  int64_t m, n, k, count;
+  Matrix a, b, c;
+  Leading leading;
+};
+
+template <class T>
+__device__ float widen(T x) {
+  return float(x);
+}
+
+__device__ float bias_at(const void* bias, uint32_t dtype, int64_t i) {
+  if (dtype == RUDA_F32) return static_cast<const float*>(bias)[i];
+  if (dtype == RUDA_F16) return float(static_cast<const __half*>(bias)[i]);
+  return float(static_cast<const __nv_bfloat16*>(bias)[i]);
+}
+
+template <class A, class B, class C>
+__global__ void __launch_bounds__(threads)
+    matmul_tiles(const A* a, const B* b, const void* bias, uint32_t bias_dtype, C* c,
+                 const __grid_constant__ State s) {
+  __shared__ float a_part[depth][tile + 1], b_part[depth][tile + 1];
+  for (int64_t product = blockIdx.z; product < s.count; product += gridDim.z) {
+    int64_t rest = product, a_at = 0, b_at = 0, c_at = 0;
+    for (int axis = s.leading.axes - 1; axis >= 0; --axis) {
+      const int64_t i = rest % s.leading.extent[axis];
+      rest /= s.leading.extent[axis];
+      a_at += i * s.leading.a[axis], b_at += i * s.leading.b[axis], c_at += i * s.leading.c[axis];
+    }
+    const int64_t row0 = int64_t(blockIdx.y) * tile, col0 = int64_t(blockIdx.x) * tile;
+    const int tx = threadIdx.x % (tile / each), ty = threadIdx.x / (tile / each);
+    float sum[each][each] = {};
+    for (int64_t k0 = 0; k0 < s.k; k0 += depth) {
+      // The thread index runs along the axis that is dense, so that neighbours load neighbours.
+      for (int i = threadIdx.x; i < tile * depth; i += threads) {
+        const int line = s.a.col == 1 ? i / depth : i % tile, k = s.a.col == 1 ? i % depth : i / tile;
+        const bool inside = row0 + line < s.m && k0 + k < s.k;
+        a_part[k][line] = inside ? widen(a[a_at + (row0 + line) * s.a.row + (k0 + k) * s.a.col]) : 0.0f;
+      }
+      for (int i = threadIdx.x; i < tile * depth; i += threads) {
+        const int line = s.b.row == 1 ? i / depth : i % tile, k = s.b.row == 1 ? i % depth : i / tile;
+        const bool inside = col0 + line < s.n && k0 + k < s.k;
+        b_part[k][line] = inside ? widen(b[b_at + (k0 + k) * s.b.row + (col0 + line) * s.b.col]) : 0.0f;
+      }
+      __syncthreads();
+      const int steps =
+          s.k - k0 < depth ? int(s.k - k0) : depth;  // a padded step would turn infinity into NaN
+      for (int k = 0; k < steps; ++k)
+        for (int i = 0; i < each; ++i)
+          for (int j = 0; j < each; ++j)
+            sum[i][j] = fmaf(a_part[k][ty + i * (tile / each)], b_part[k][tx + j * (tile / each)], sum[i][j]);
+      __syncthreads();
+    }
+    for (int i = 0; i < each; ++i)
+      for (int j = 0; j < each; ++j) {
+        const int64_t row = row0 + ty + i * (tile / each), col = col0 + tx + j * (tile / each);
+        if (row >= s.m || col >= s.n) continue;
+        const float value = bias ? sum[i][j] + bias_at(bias, bias_dtype, col) : sum[i][j];
+        c[c_at + row * s.c.row + col] = C(value);
+      }
+  }
+}
+
+Verdict prepare(const Problem& p, Prepare& prep) {
+  if (p.strategy != RUDA_STRATEGY_AUTO && p.strategy != RUDA_STRATEGY_SCALAR)
+    return "not of the strategy asked for";
+  const auto& d = p.as<ruda_matmul_desc>();
+  const Operand &a = p[RUDA_MATMUL_A], &b = p[RUDA_MATMUL_B], &c = p[RUDA_MATMUL_C];
+  State& s = prep.state<State>();
+  s.m = c.dim(-2), s.n = c.dim(-1), s.k = a.dim(d.transpose_a ? -2 : -1);
+  s.a = {a.stride(d.transpose_a ? -1 : -2), a.stride(d.transpose_a ? -2 : -1)};
+  s.b = {b.stride(d.transpose_b ? -1 : -2), b.stride(d.transpose_b ? -2 : -1)};
+  s.c = {c.stride(-2), 1};
+  s.count = 1;
+  for (int axis = 0; axis + 2 < c.rank(); ++axis) {
+    s.count *= c.dim(axis);
+    if (c.dim(axis) == 1) continue;
+    const auto stride = [&](const Operand& x) {
+      const int own = axis + x.rank() - c.rank();
+      return own >= 0 && x.dim(own) != 1 ? x.stride(own) : 0;
+    };
+    Leading& l = s.leading;
+    l.extent[l.axes] = c.dim(axis), l.a[l.axes] = stride(a), l.b[l.axes] = stride(b), l.c[l.axes] = stride(c);
+    l.axes++;
+  }
+  if ((s.m + tile - 1) / tile > 65535) return "more than 65535 tiles of rows";
+  if ((s.n + tile - 1) / tile > INT32_MAX) return "more than 2^31 - 1 tiles of columns";
+  return nullptr;
+}
+
+template <class A, class B, class C>
+void launch(const Launch& l) {
+  const State& s = l.state<State>();
+  if (s.m == 0 || s.n == 0 || s.count == 0) return;
+  const Operand& bias = l.problem[RUDA_MATMUL_BIAS];
+  const dim3 grid(unsigned((s.n + tile - 1) / tile), unsigned((s.m + tile - 1) / tile),
+                  unsigned(s.count < 65535 ? s.count : 65535));
+  matmul_tiles<A, B, C>
+      <<<grid, threads, 0, stream_of(l)>>>(l.ptr<const A>(RUDA_MATMUL_A), l.ptr<const B>(RUDA_MATMUL_B),
+                                           bias.present ? l.ptr<const void>(RUDA_MATMUL_BIAS) : nullptr,
+                                           bias.present ? bias.dtype() : 0u, l.ptr<C>(RUDA_MATMUL_C), s);
+  check_launch(l);
+}
+
+template <class T>
+void launch_16(const Launch& l) {
+  if (l.problem[RUDA_MATMUL_C].dtype() == RUDA_F32) return launch<T, T, float>(l);
+  launch<T, T, T>(l);
+}
+
+void run(const Launch& l) {
+  switch (l.problem[RUDA_MATMUL_A].dtype()) {
+    case RUDA_F16: return launch_16<__half>(l);
+    case RUDA_BF16: return launch_16<__nv_bfloat16>(l);
+    default: break;
+  }
+  switch (l.problem[RUDA_MATMUL_B].dtype()) {
+    case RUDA_F16: return launch<float, __half, float>(l);
+    case RUDA_BF16: return launch<float, __nv_bfloat16, float>(l);
+    default: return launch<float, float, float>(l);
+  }
+}
+
+constexpr Kernel list[] = {{"cuda/matmul/tiles", prepare, run}};
+
+}  // namespace
+
+extern constinit const Kernels matmul{list};
+
+}  // namespace ruda::cuda

@@ -1,0 +1,52 @@
+// src/cpu/matmul/gemm.hpp - plain structs between the driver of a dense product and its kernels of one level.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A product C = A x B is cut into blocks of columns and of k, whose part of B is packed into panels as wide
+// as a register tile and stays in the second-level cache. A kernel then takes the rows of C in panels as high
+// as a tile: it packs a panel of A, which stays in the first-level cache, and multiplies it by each panel of
+// B.
+#pragma once
+#include "cpu/runtime/isa.hpp"
+
+#include <cstdint>
+
+namespace ruda::cpu {
+
+enum GemmType : int32_t { gemm_f32, gemm_f16, gemm_bf16 };
+
+// Element (i, j) of a matrix is data[i * row + j * col]; strides are counted in elements.
+struct GemmMatrix {
+  const void* data;
+  int64_t row, col;
+  GemmType type;
+};
+
+struct GemmBlock {
+  int64_t rows, cols, k;
+  GemmMatrix a;   // begins at the first row and the first k of the block
+  void* a_panel;  // room for one packed panel; null: A is F32 with contiguous k and used where it lies
+  const void* b;
+  int64_t b_stride;  // 0: packed panels; else floats from one k to the next, used where they lie (a_panel is
+                     // null then)
+  const float* add;  // sums of earlier k blocks, null for none
+  int64_t add_stride;
+  void* out;
+  int64_t out_stride;
+  GemmType out_type;
+  const float* bias;  // a value per column, null for none
+};
+
+struct GemmKernels {
+  int tile_rows, tile_cols;
+  int k_multiple;     // packed k is rounded up to it
+  int element_bytes;  // of a packed element
+  int k_block;        // best k of one pass
+  int n_block;        // most columns of one block of B
+  // Columns 0..cols-1 <= tile_cols and k 0..k-1 of a matrix into one panel.
+  void (*pack_b)(const GemmMatrix* b, int64_t cols, int64_t k, void* panel);
+  void (*multiply)(const GemmBlock* block);
+};
+
+RUDA_ISA_TABLE(GemmKernels, gemm_kernels)
+
+}  // namespace ruda::cpu
