@@ -3,6 +3,7 @@
 #ifndef RUDA_RUDA_H
 #define RUDA_RUDA_H
 
+#include "ruda/attention.h"
 #include "ruda/base.h"
 #include "ruda/context.h"
 #include "ruda/elementwise.h"
