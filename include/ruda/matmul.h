@@ -95,7 +95,7 @@ typedef struct ruda_matmul_block_desc {
  *                       bf16 x); subnormal operands and sums count as 0
  *  The last two hold on processors with VNNI and BF16 instructions, others compute as STRICT. The bits of an
  *  element depend on its row of x and of weights alone, on the processor's level, and on whether x has more
- *  than 4 rows; never on the thread count. A row of x with NaN or Inf is computed as STRICT if among 4 or less.
+ *  than 4 rows; never on the thread count. A row of x with NaN or Inf is computed as STRICT if among up to 4.
  *  Where the scale of a block is not finite, elements that use it are Inf or NaN.
  *  Deterministic; capturable. Source: the block formats of the GGUF project.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
