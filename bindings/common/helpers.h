@@ -69,7 +69,7 @@ static ruda_status rudax_text(const char* from, char* text, uint64_t capacity, u
   return RUDA_OK;
 }
 
-RUDAX_UNUSED static ruda_status rudax_version(char *text, uint64_t capacity, uint64_t *out_needed) {
+RUDAX_UNUSED static ruda_status rudax_version(char* text, uint64_t capacity, uint64_t* out_needed) {
   return rudax_text(ruda_version(), text, capacity, out_needed);
 }
 

@@ -2,6 +2,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ruda/base.h"
 
-__attribute__((visibility("default"))) int32_t CSharp_release(void *handle) {
-  return ruda_release(handle);
-}
+__attribute__((visibility("default"))) int32_t CSharp_release(void* handle) { return ruda_release(handle); }

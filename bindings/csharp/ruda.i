@@ -5,7 +5,7 @@
 %{
 #include "helpers.h"
 
-/* What went wrong in the call before, in one call: argument and native code, then four texts with their ends. */
+/* What went wrong in the call before: argument and native code, then four texts with their ends. */
 static void rudax_error_record(int32_t status, int32_t *numbers, char *text, uint64_t capacity) {
   const ruda_error_info e = rudax_error(status);
   const char *from[4] = {e.message, e.function, e.native_library, ruda_status_name(status)};
@@ -24,6 +24,7 @@ static void rudax_error_record(int32_t status, int32_t *numbers, char *text, uin
 %apply unsigned int { uint32_t };
 %apply long long { int64_t };
 %apply unsigned long long { uint64_t };
+%pragma(csharp) imclassimports="using System.Runtime.InteropServices;"
 %pragma(csharp) moduleclassmodifiers="internal static class"
 %pragma(csharp) imclassclassmodifiers="internal static class"
 // Before the first native call: the library that RUDA_LIBRARY names, or the files beside the assembly.
@@ -42,15 +43,16 @@ static void rudax_error_record(int32_t status, int32_t *numbers, char *text, uin
     if (status != 0) throw RudaException.Last(status);
   }
 
-// A reference is held during the call, so that disposing on another thread is safe. Not left to the marshaller: where a
-// later argument turns out to be disposed, that of Mono 6.8 keeps the references of the earlier ones for ever.
+// A reference is held during the call, so that disposing on another thread is safe. Not left to the marshaller:
+// where a later argument turns out to be disposed, that of Mono 6.8 keeps references of the earlier ones for ever.
 %define RUDA_HANDLE_TYPE(name, Class)
 %typemap(ctype) ruda_##name "void *"
 %typemap(imtype) ruda_##name "global::System.IntPtr"
 %typemap(cstype) ruda_##name "Class"
-%typemap(csin, pre="    bool held_$csinput = false;\n    try {\n    $csinput.DangerousAddRef(ref held_$csinput);",
+%typemap(csin,
+         pre="    bool held_$csinput = false;\n    try {\n    $csinput.DangerousAddRef(ref held_$csinput);",
          terminator="    } finally {\n    if (held_$csinput) $csinput.DangerousRelease();\n    }")
-  ruda_##name "$csinput.DangerousGetHandle()"
+         ruda_##name "$csinput.DangerousGetHandle()"
 %typemap(in) ruda_##name %{ $1 = (ruda_##name)$input; %}
 %typemap(ctype) ruda_##name * "void **"
 %typemap(imtype) ruda_##name * "out Class"
@@ -77,7 +79,7 @@ RUDA_OUTPUT(float *, float)
 // Arrays of plain numbers are pinned during the call.
 %define RUDA_ARRAY(type, Class)
 %typemap(ctype) type "void *"
-%typemap(imtype, inattributes="[global::System.Runtime.InteropServices.In, global::System.Runtime.InteropServices.Out] ") type "Class"
+%typemap(imtype, inattributes="[In, Out] ") type "Class"
 %typemap(cstype) type "Class"
 %typemap(csin) type "$csinput"
 %typemap(in) type %{ $1 = ($1_ltype)$input; %}

@@ -10,16 +10,19 @@ namespace Ruda {
   public sealed class Context : NativeObject<ContextHandle> {
     /// <param name="hostThreads">threads of the CPU backend, 0 = all that the process may use</param>
     /// <param name="memoryLimit">bytes for tensors and workspaces, 0 = no limit</param>
-    public Context(Backend backend = Backend.Auto, int device = 0, uint hostThreads = 0, LogLevel logLevel = 0,
-                   uint planCacheCapacity = 0, ulong memoryLimit = 0)
-        : base(Make(backend, device, hostThreads, logLevel, planCacheCapacity, memoryLimit)) {}
+    public Context(Backend backend = Backend.Auto, int device = 0, uint hostThreads = 0,
+                   LogLevel logLevel = 0, uint planCacheCapacity = 0, ulong memoryLimit = 0)
+        : base(Make(backend, device, hostThreads, logLevel, planCacheCapacity, memoryLimit)) {
+    }
 
-    internal Context(ContextHandle handle) : base(handle) {}
+    internal Context(ContextHandle handle) : base(handle) {
+    }
 
-    static ContextHandle Make(Backend backend, int device, uint threads, LogLevel level, uint plans, ulong limit) {
+    static ContextHandle Make(Backend backend, int device, uint threads, LogLevel level, uint plans,
+                              ulong limit) {
       if (RudaNative.ruda_api_level() < Built.Level)
-        throw new DllNotFoundException("libruda has API level " + RudaNative.ruda_api_level() + ", this assembly needs " +
-                                       Built.Level);
+        throw new DllNotFoundException("libruda has API level " + RudaNative.ruda_api_level() +
+                                       ", this assembly needs " + Built.Level);
       ContextHandle made;
       RudaNative.rudax_context_create((uint)backend, device, threads, (uint)level, plans, limit, out made);
       return made;
@@ -79,15 +82,18 @@ namespace Ruda {
       RudaNative.rudax_log_level(H, (uint)level);
     }
 
-    /// <summary>The log lines that wait, "level component text". No thread of the library ever calls back.</summary>
+    /// <summary>The log lines that wait, "level component text". No thread of the library ever calls
+    /// back.</summary>
     public IList<string> DrainLog() {
       List<string> lines = new List<string>();
       byte[] text = new byte[16384];
       for (ulong used;;) {
         RudaNative.ruda_log_drain(H, text, (ulong)text.Length, out used);
-        if (used == 0) return lines;
+        if (used == 0)
+          return lines;
         foreach (string line in System.Text.Encoding.UTF8.GetString(text, 0, (int)used).Split('\n'))
-          if (line.Length > 0) lines.Add(line);
+          if (line.Length > 0)
+            lines.Add(line);
       }
     }
 
@@ -111,7 +117,8 @@ namespace Ruda {
 
   /// <summary>An ordered queue of work. On the CPU work runs at the call.</summary>
   public sealed class Stream : NativeObject<StreamHandle> {
-    public Stream(Context context) : base(Make(context)) {}
+    public Stream(Context context) : base(Make(context)) {
+    }
 
     static StreamHandle Make(Context context) {
       StreamHandle made;
@@ -146,7 +153,8 @@ namespace Ruda {
 
   /// <summary>A point in a stream's order.</summary>
   public sealed class Event : NativeObject<EventHandle> {
-    public Event(Context context) : base(Make(context)) {}
+    public Event(Context context) : base(Make(context)) {
+    }
 
     static EventHandle Make(Context context) {
       EventHandle made;
@@ -172,7 +180,8 @@ namespace Ruda {
 
   /// <summary>Stops work that carries it; Request may come from any thread.</summary>
   public sealed class CancelToken : NativeObject<CancelHandle> {
-    public CancelToken() : base(Make()) {}
+    public CancelToken() : base(Make()) {
+    }
 
     static CancelHandle Make() {
       CancelHandle made;
@@ -191,7 +200,8 @@ namespace Ruda {
 
   /// <summary>Scratch memory for plans of one stream at a time.</summary>
   public sealed class Workspace : NativeObject<WorkspaceHandle> {
-    public Workspace(Context context, long bytes) : base(Make(context, bytes)) {}
+    public Workspace(Context context, long bytes) : base(Make(context, bytes)) {
+    }
 
     static WorkspaceHandle Make(Context context, long bytes) {
       WorkspaceHandle made;

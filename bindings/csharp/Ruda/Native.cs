@@ -7,9 +7,11 @@ using System.Runtime.InteropServices;
 using System.Text;
 
 namespace Ruda.Interop {
-  /// <summary>One reference to an object of the library. Parents and children may be released in any order.</summary>
+  /// <summary>One reference to an object of the library. Parents and children may be released in any
+  /// order.</summary>
   public abstract class RudaHandle : SafeHandle {
-    protected RudaHandle() : base(IntPtr.Zero, true) {}
+    protected RudaHandle() : base(IntPtr.Zero, true) {
+    }
 
     public override bool IsInvalid {
       get { return handle == IntPtr.Zero; }
@@ -20,7 +22,8 @@ namespace Ruda.Interop {
     }
 
     /// <summary>A handle that stands for NULL and is never released.</summary>
-    protected static T Never<T>(T made) where T : RudaHandle {
+    protected static T Never<T>(T made)
+        where T : RudaHandle {
       GC.SuppressFinalize(made);
       return made;
     }
@@ -30,9 +33,9 @@ namespace Ruda.Interop {
     }
   }
 
-  /// <summary>Loads the native files before the first call. The loader keeps one library of a name, so what is loaded
-  /// first is what is used: the file that RUDA_LIBRARY names, else the one beside the assembly or under
-  /// runtimes/linux-x64/native, else the system's.</summary>
+  /// <summary>Loads the native files before the first call. The loader keeps one library of a name, so what
+  /// is loaded first is what is used: the file that RUDA_LIBRARY names, else the one beside the assembly or
+  /// under runtimes/linux-x64/native, else the system's.</summary>
   static class NativeLoader {
     const int Now = 2;
 
@@ -53,7 +56,8 @@ namespace Ruda.Interop {
       string folder = Folder();
       foreach (string place in new[] { folder, Path.Combine(folder, "runtimes", "linux-x64", "native") }) {
         string wrapper = Path.Combine(place, "librudacs.so");
-        if (File.Exists(wrapper) && DlOpen(wrapper, Now) != IntPtr.Zero) break;
+        if (File.Exists(wrapper) && DlOpen(wrapper, Now) != IntPtr.Zero)
+          break;
       }
       return true;
     }
@@ -65,7 +69,8 @@ namespace Ruda {
 
   /// <summary>A failed call. Status / 1000 is the category of the error; Kind names it.</summary>
   public sealed class RudaException : Exception {
-    RudaException(int status, int argument, int nativeCode, string name, string message, string function, string library)
+    RudaException(int status, int argument, int nativeCode, string name, string message, string function,
+                  string library)
         : base(name + ": " + message) {
       Status = (Status)status;
       Argument = argument;
@@ -91,7 +96,8 @@ namespace Ruda {
       }
     }
 
-    /// <summary>The exception for the call that just failed on this thread; nothing may run in between.</summary>
+    /// <summary>The exception for the call that just failed on this thread; nothing may run in
+    /// between.</summary>
     internal static RudaException Last(int status) {
       int[] numbers = new int[2];
       byte[] raw = new byte[4096];
@@ -101,7 +107,18 @@ namespace Ruda {
     }
   }
 
-  public enum ErrorKind { Unknown, Argument, Unsupported, Resource, Device, File, Communication, Cancelled, Callback, Internal }
+  public enum ErrorKind {
+    Unknown,
+    Argument,
+    Unsupported,
+    Resource,
+    Device,
+    File,
+    Communication,
+    Cancelled,
+    Callback,
+    Internal
+  }
 
   /// <summary>Any object of the library.</summary>
   public abstract class NativeObject : IDisposable {
@@ -117,7 +134,8 @@ namespace Ruda {
       get { return Handle.IsClosed; }
     }
 
-    internal static T Raw<T>(NativeObject<T> given, T none) where T : RudaHandle {
+    internal static T Raw<T>(NativeObject<T> given, T none)
+        where T : RudaHandle {
       return given == null ? none : given.H;
     }
 
@@ -130,13 +148,15 @@ namespace Ruda {
       while (true) {
         byte[] text = new byte[size];
         ulong needed = call(text);
-        if (needed <= (ulong)size) return Encoding.UTF8.GetString(text, 0, needed == 0 ? 0 : (int)needed - 1);
+        if (needed <= (ulong)size)
+          return Encoding.UTF8.GetString(text, 0, needed == 0 ? 0 : (int)needed - 1);
         size = (int)needed;
       }
     }
   }
 
-  public class NativeObject<T> : NativeObject where T : RudaHandle {
+  public class NativeObject<T> : NativeObject
+      where T : RudaHandle {
     internal readonly T H;
 
     internal NativeObject(T handle) {
@@ -148,8 +168,9 @@ namespace Ruda {
     }
   }
 
-  /// <summary>Memory that tensors borrow. The last user may be gone on any thread; the library puts the number of the
-  /// loan on a list, which is emptied whenever an object is made over memory or disposed.</summary>
+  /// <summary>Memory that tensors borrow. The last user may be gone on any thread; the library puts the
+  /// number of the loan on a list, which is emptied whenever an object is made over memory or
+  /// disposed.</summary>
   static class Loans {
     static readonly Dictionary<long, GCHandle> held = new Dictionary<long, GCHandle>();
     static long count;
@@ -164,21 +185,21 @@ namespace Ruda {
     internal static void Remove(long number) {
       lock (held) {
         GCHandle pinned;
-        if (!held.TryGetValue(number, out pinned)) return;
+        if (!held.TryGetValue(number, out pinned))
+          return;
         held.Remove(number);
         pinned.Free();
       }
     }
 
     internal static void Collect() {
-      if (held.Count == 0) return;
+      if (held.Count == 0)
+        return;
       for (long number; (number = RudaNative.rudax_take_returned()) >= 0;) Remove(number);
     }
 
     internal static int Count {
-      get {
-        lock (held) return held.Count;
-      }
+      get { lock (held) return held.Count; }
     }
   }
 }

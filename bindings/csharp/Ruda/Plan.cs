@@ -37,7 +37,8 @@ namespace Ruda {
     public bool? Autotune;
   }
 
-  /// <summary>Fills the descriptor of an operator by the names of its fields. A value that is null keeps its default.
+  /// <summary>Fills the descriptor of an operator by the names of its fields. A value that is null keeps its
+  /// default.
   /// </summary>
   public sealed class PlanBuilder {
     readonly string op;
@@ -51,7 +52,8 @@ namespace Ruda {
     }
 
     PlanBuilder Add(string name, char tag, params long[] numbers) {
-      if (names.Length > 0) names.Append(' ');
+      if (names.Length > 0)
+        names.Append(' ');
       names.Append(name);
       values.Add(tag);
       values.AddRange(numbers);
@@ -65,11 +67,14 @@ namespace Ruda {
     }
 
     public PlanBuilder Set(string name, Operand value) {
-      if (value == null) return this;
-      if (value.Tensor != null) return AddObject(name, 'T', value.Tensor);
+      if (value == null)
+        return this;
+      if (value.Tensor != null)
+        return AddObject(name, 'T', value.Tensor);
       Add(name, 't', (long)value.DType, 0, value.Shape.Length, value.Strides == null ? 0 : 1);
       values.AddRange(value.Shape);
-      if (value.Strides != null) values.AddRange(value.Strides);
+      if (value.Strides != null)
+        values.AddRange(value.Strides);
       return this;
     }
 
@@ -94,21 +99,24 @@ namespace Ruda {
     }
 
     public PlanBuilder Set(string name, long[] value) {
-      if (value == null) return this;
+      if (value == null)
+        return this;
       Add(name, 'a', value.Length);
       values.AddRange(value);
       return this;
     }
 
     public PlanBuilder Set(string name, double[] value) {
-      if (value == null) return this;
+      if (value == null)
+        return this;
       Add(name, 'g', value.Length);
       foreach (double number in value) values.Add(BitConverter.DoubleToInt64Bits(number));
       return this;
     }
 
     public PlanBuilder Set(string name, string value) {
-      if (value == null) return this;
+      if (value == null)
+        return this;
       byte[] raw = Encoding.UTF8.GetBytes(value);
       Add(name, 's', raw.Length);
       foreach (byte b in raw) values.Add(b);
@@ -116,7 +124,8 @@ namespace Ruda {
     }
 
     public PlanBuilder Options(PlanOptions o) {
-      if (o == null) return this;
+      if (o == null)
+        return this;
       return Set("options.kernel", o.Kernel)
           .Set("options.strategy", (long?)o.Strategy)
           .Set("options.math", (long?)o.Math)
@@ -129,7 +138,8 @@ namespace Ruda {
       long[] numbers = values.ToArray();
       PlanHandle made = null;
       Hold.During(patches, numbers, () => {
-        RudaNative.rudax_plan_create(context.H, op, names.ToString(), numbers, (uint)numbers.Length, out made);
+        RudaNative.rudax_plan_create(context.H, op, names.ToString(), numbers, (uint)numbers.Length,
+                                     out made);
       });
       return new Plan(made);
     }
@@ -167,7 +177,8 @@ namespace Ruda {
           return needed;
         });
         slots.Add(name, slot);
-        if (isOutput != 0) outputs.Add(name);
+        if (isOutput != 0)
+          outputs.Add(name);
       }
     }
 
@@ -218,8 +229,8 @@ namespace Ruda {
       RudaNative.ruda_plan_warm(H, stream.H);
     }
 
-    /// <summary>Runs the plan. Values are tensors, other objects of the library, integers and doubles, by the names of
-    /// the operands.</summary>
+    /// <summary>Runs the plan. Values are tensors, other objects of the library, integers and doubles, by the
+    /// names of the operands.</summary>
     public void Execute(Stream stream, IDictionary<string, object> operands, Workspace workspace = null,
                         CancelToken cancel = null, ulong timeoutNs = 0) {
       List<long> values = new List<long>();
@@ -244,8 +255,8 @@ namespace Ruda {
       }
       long[] numbers = values.ToArray();
       Hold.During(patches, numbers, () => {
-        RudaNative.rudax_plan_execute(H, stream.H, Raw(workspace, WorkspaceHandle.Null), numbers, (uint)numbers.Length,
-                                      Raw(cancel, CancelHandle.Null), timeoutNs);
+        RudaNative.rudax_plan_execute(H, stream.H, Raw(workspace, WorkspaceHandle.Null), numbers,
+                                      (uint)numbers.Length, Raw(cancel, CancelHandle.Null), timeoutNs);
       });
     }
   }

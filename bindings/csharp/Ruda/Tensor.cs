@@ -5,20 +5,22 @@ using System.Runtime.InteropServices;
 using Ruda.Interop;
 
 namespace Ruda {
-  /// <summary>Elements of one dtype with a shape and strides, in the memory of a context's device. A view shares storage
-  /// with the tensor it was made from.</summary>
+  /// <summary>Elements of one dtype with a shape and strides, in the memory of a context's device. A view
+  /// shares storage with the tensor it was made from.</summary>
   public sealed class Tensor : NativeObject<TensorHandle> {
     const int MaxRank = 16;
     long[] facts;
 
-    Tensor(TensorHandle handle) : base(handle) {}
+    Tensor(TensorHandle handle) : base(handle) {
+    }
 
     internal static Tensor Wrap(TensorHandle handle) {
       return handle.IsInvalid ? null : new Tensor(handle);
     }
 
     /// <summary>A tensor with undefined contents.</summary>
-    public Tensor(Context context, DType dtype, params long[] shape) : base(Make(context, dtype, shape)) {}
+    public Tensor(Context context, DType dtype, params long[] shape) : base(Make(context, dtype, shape)) {
+    }
 
     static TensorHandle Make(Context context, DType dtype, long[] shape) {
       TensorHandle made;
@@ -27,7 +29,8 @@ namespace Ruda {
     }
 
     /// <summary>A tensor with a copy of `data`.</summary>
-    public static Tensor From<T>(Stream stream, Context context, DType dtype, ReadOnlySpan<T> data, params long[] shape)
+    public static Tensor From<T>(Stream stream, Context context, DType dtype, ReadOnlySpan<T> data,
+                                 params long[] shape)
         where T : struct {
       Tensor made = new Tensor(context, dtype, shape);
       made.Write(stream, data);
@@ -40,14 +43,16 @@ namespace Ruda {
     }
 
     /// <summary>A tensor over an array, which stays pinned while any tensor uses it. CPU contexts.</summary>
-    public static Tensor Over<T>(Context context, DType dtype, T[] data, params long[] shape) where T : struct {
+    public static Tensor Over<T>(Context context, DType dtype, T[] data, params long[] shape)
+        where T : struct {
       Loans.Collect();
       GCHandle pinned = GCHandle.Alloc(data, GCHandleType.Pinned);
       long number = Loans.Add(pinned);
       try {
         TensorHandle made;
-        RudaNative.rudax_tensor_wrap(context.H, (uint)dtype, shape, (uint)shape.Length, 3, pinned.AddrOfPinnedObject(),
-                                     (ulong)Buffer.ByteLength(data), number, out made);
+        RudaNative.rudax_tensor_wrap(context.H, (uint)dtype, shape, (uint)shape.Length, 3,
+                                     pinned.AddrOfPinnedObject(), (ulong)Buffer.ByteLength(data), number,
+                                     out made);
         return new Tensor(made);
       } catch {
         Loans.Remove(number);
@@ -105,18 +110,21 @@ namespace Ruda {
     }
 
     /// <summary>Copies exactly the tensor's bytes from the host.</summary>
-    public unsafe void Write<T>(Stream stream, ReadOnlySpan<T> data) where T : struct {
-      fixed (byte* p = MemoryMarshal.AsBytes(data))
-        RudaNative.ruda_tensor_write(stream.H, H, (IntPtr)p, (ulong)MemoryMarshal.AsBytes(data).Length);
+    public unsafe void Write<T>(Stream stream, ReadOnlySpan<T> data)
+        where T : struct {
+      fixed(byte* p = MemoryMarshal.AsBytes(data))
+          RudaNative.ruda_tensor_write(stream.H, H, (IntPtr)p, (ulong)MemoryMarshal.AsBytes(data).Length);
     }
 
     /// <summary>Waits for the stream's work and copies the tensor, row-major, to the host.</summary>
-    public unsafe void Read<T>(Stream stream, Span<T> data) where T : struct {
-      fixed (byte* p = MemoryMarshal.AsBytes(data))
-        RudaNative.ruda_tensor_read(stream.H, H, (IntPtr)p, (ulong)MemoryMarshal.AsBytes(data).Length);
+    public unsafe void Read<T>(Stream stream, Span<T> data)
+        where T : struct {
+      fixed(byte* p = MemoryMarshal.AsBytes(data))
+          RudaNative.ruda_tensor_read(stream.H, H, (IntPtr)p, (ulong)MemoryMarshal.AsBytes(data).Length);
     }
 
-    public T[] ToArray<T>(Stream stream) where T : struct {
+    public T[] ToArray<T>(Stream stream)
+        where T : struct {
       T[] data = new T[Bytes / Marshal.SizeOf(typeof(T))];
       Read<T>(stream, data);
       return data;
@@ -145,7 +153,8 @@ namespace Ruda {
       RudaNative.ruda_tensor_copy(stream.H, H, to.H);
     }
 
-    /// <summary>The elements under another shape: a view where strides allow it, else a copy. One extent may be -1.</summary>
+    /// <summary>The elements under another shape: a view where strides allow it, else a copy. One extent may
+    /// be -1.</summary>
     public Tensor Reshape(Stream stream, params long[] shape) {
       TensorHandle made;
       RudaNative.rudax_tensor_reshape(stream.H, H, shape, (uint)shape.Length, out made);
@@ -165,7 +174,8 @@ namespace Ruda {
       return new Tensor(made);
     }
 
-    /// <summary>begin[i], begin[i] + step[i], ... below end[i] on every axis; negative ones count from the end.</summary>
+    /// <summary>begin[i], begin[i] + step[i], ... below end[i] on every axis; negative ones count from the
+    /// end.</summary>
     public Tensor Slice(long[] begin, long[] end, long[] step = null) {
       if (begin.Length != end.Length || (step != null && step.Length != begin.Length))
         throw new ArgumentException("begin, end and step have different lengths");

@@ -17,7 +17,8 @@ sealed class Json {
     Json reader = new Json(text);
     object value = reader.Value();
     reader.Blank();
-    if (reader.at != text.Length) throw new FormatException("text after the end at " + reader.at);
+    if (reader.at != text.Length)
+      throw new FormatException("text after the end at " + reader.at);
     return value;
   }
 
@@ -27,13 +28,15 @@ sealed class Json {
 
   bool Take(char c) {
     Blank();
-    if (at >= text.Length || text[at] != c) return false;
+    if (at >= text.Length || text[at] != c)
+      return false;
     ++at;
     return true;
   }
 
   void Need(char c) {
-    if (!Take(c)) throw new FormatException("expected " + c + " at " + at);
+    if (!Take(c))
+      throw new FormatException("expected " + c + " at " + at);
   }
 
   object Value() {
@@ -52,7 +55,8 @@ sealed class Json {
   Dictionary<string, object> Object() {
     Dictionary<string, object> made = new Dictionary<string, object>();
     Need('{');
-    if (Take('}')) return made;
+    if (Take('}'))
+      return made;
     do {
       Blank();
       string key = String();
@@ -66,7 +70,8 @@ sealed class Json {
   List<object> Array() {
     List<object> made = new List<object>();
     Need('[');
-    if (Take(']')) return made;
+    if (Take(']'))
+      return made;
     do made.Add(Value());
     while (Take(','));
     Need(']');
@@ -98,7 +103,8 @@ sealed class Json {
     int from = at;
     while (at < text.Length && "+-.eE0123456789".IndexOf(text[at]) >= 0) ++at;
     string number = text.Substring(from, at - from);
-    if (number.IndexOfAny(new[] { '.', 'e', 'E' }) < 0) return long.Parse(number, CultureInfo.InvariantCulture);
+    if (number.IndexOfAny(new[] { '.', 'e', 'E' }) < 0)
+      return long.Parse(number, CultureInfo.InvariantCulture);
     return double.Parse(number, CultureInfo.InvariantCulture);
   }
 }

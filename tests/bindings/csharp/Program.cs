@@ -7,7 +7,8 @@ static class Test {
   static int passed, failed;
 
   internal static void Check(bool good, string what) {
-    if (good) ++passed;
+    if (good)
+      ++passed;
     else {
       ++failed;
       Console.WriteLine("FAIL " + what);
@@ -19,7 +20,8 @@ static class Test {
   }
 
   /// <summary>The exception that `action` throws; null and a failure when it is not a T.</summary>
-  internal static T Throws<T>(Action action, string what) where T : Exception {
+  internal static T Throws<T>(Action action, string what)
+      where T : Exception {
     try {
       action();
     } catch (T error) {

@@ -13,9 +13,9 @@ static class Vectors {
   internal static int Run(string[] arguments) {
     bool dump = arguments.Contains("--dump");
     int cases = 0;
-    using (Context context = new Context(Backend.Cpu))
-    using (Ruda.Stream stream = new Ruda.Stream(context)) {
-      foreach (string path in Directory.GetFiles(arguments[1], "*.json").OrderBy(p => p, StringComparer.Ordinal)) {
+    using (Context context = new Context(Backend.Cpu)) using (Ruda.Stream stream = new Ruda.Stream(context)) {
+      foreach (string path in Directory.GetFiles(arguments[1], "*.json")
+                   .OrderBy(p => p, StringComparer.Ordinal)) {
         Map file = (Map)Json.Parse(File.ReadAllText(path));
         foreach (Map one in (List<object>)file["cases"]) {
           ++cases;
@@ -41,8 +41,8 @@ static class Vectors {
   }
 
   static Tensor Make(Context context, Ruda.Stream stream, Map operand) {
-    using (Tensor wide = Tensor.From<double>(stream, context, DType.F64, Data(operand), Shape(operand)))
-      return wide.Cast(stream, TypeOf(operand));
+    using (Tensor wide = Tensor.From<double>(stream, context, DType.F64, Data(operand),
+                                             Shape(operand))) return wide.Cast(stream, TypeOf(operand));
   }
 
   static void RunCase(Context context, Ruda.Stream stream, string op, Map one, bool dump) {
@@ -55,9 +55,12 @@ static class Vectors {
       builder.Set(input.Key, made);
     }
     foreach (KeyValuePair<string, object> parameter in (Map)one["parameters"]) {
-      if (parameter.Value is bool) builder.Set(parameter.Key, (bool?)parameter.Value);
-      else if (parameter.Value is long) builder.Set(parameter.Key, (long?)parameter.Value);
-      else builder.Set(parameter.Key, (double?)parameter.Value);
+      if (parameter.Value is bool)
+        builder.Set(parameter.Key, (bool?)parameter.Value);
+      else if (parameter.Value is long)
+        builder.Set(parameter.Key, (long?)parameter.Value);
+      else
+        builder.Set(parameter.Key, (double?)parameter.Value);
     }
     if (one.ContainsKey("fails")) {
       Map fails = (Map)one["fails"];

@@ -31,9 +31,8 @@ def check(name, got, operand):
 def run(ctx, op, case, dump):
     label = f"{op} {case['name']}"
     inputs = {slot: tensor(ctx, operand) for slot, operand in case["inputs"].items()}
-    outputs = {
-        slot: ruda.TensorDesc(operand["shape"], operand["dtype"]) for slot, operand in case.get("outputs", {}).items()
-    }
+    wanted = case.get("outputs", {}).items()
+    outputs = {slot: ruda.TensorDesc(operand["shape"], operand["dtype"]) for slot, operand in wanted}
     build = getattr(ruda.plans, op)
     if "fails" in case:
         try:
