@@ -109,7 +109,10 @@ static double seconds(void) {
 }
 
 static int32_t show_loading(void *user, uint64_t done, uint64_t total) {
-  if (!((chat *)user)->quiet && total) fprintf(stderr, "\rloading %3u %%", (unsigned)(done * 100 / total));
+  static unsigned shown;
+  const unsigned percent = total ? (unsigned)(done * 100 / total) : 100;
+  if (!((chat *)user)->quiet && percent / 10 != shown) fprintf(stderr, "\rloading %3u %%", percent);
+  shown = percent / 10;
   return 0;
 }
 
@@ -154,22 +157,9 @@ static int add_message(chat *c, const char *role, const char *content) {
   c->owned[c->count] = copy;
   c->messages[c->count].role = role;
   c->messages[c->count].content = copy;
+  c->messages[c->count].content_bytes = 0;
   ++c->count;
   return 1;
-}
-
-/* The whole conversation as the model's template writes it, up to where the assistant speaks. */
-static char *render(chat *c, uint64_t *bytes) {
-  char *text = NULL;
-  uint64_t needed = 0;
-  if (ruda_chat_render(c->tokenizer, c->messages, c->count, NULL, NULL, 0, &needed)) return NULL;
-  text = malloc(needed);
-  if (text && ruda_chat_render(c->tokenizer, c->messages, c->count, NULL, text, needed, &needed)) {
-    free(text);
-    return NULL;
-  }
-  *bytes = needed - 1;
-  return text;
 }
 
 static void show_speed(const ruda_session_info *info, uint32_t finish) {
@@ -187,14 +177,10 @@ static void show_speed(const ruda_session_info *info, uint32_t finish) {
 static int answer(chat *c, const options *o) {
   ruda_generate_options generate = RUDA_GENERATE_OPTIONS_INIT;
   ruda_session_info info = RUDA_SESSION_INFO_INIT;
-  uint64_t bytes = 0;
   uint32_t finish = RUDA_FINISH_NONE;
   ruda_status status;
-  char *text = render(c, &bytes);
-  if (!text) return fail("chat template");
   ruda_cancel_reset(interrupt);
-  status = ruda_session_prompt_text(c->session, text, bytes, show_reading, c, interrupt);
-  free(text);
+  status = ruda_session_prompt_chat(c->session, c->messages, c->count, NULL, show_reading, c, interrupt);
   c->answer_bytes = 0;
   generate.max_new_tokens = o->max_tokens;
   generate.on_text = show_text;

@@ -98,6 +98,13 @@ RUDA_API ruda_status RUDA_CALL ruda_session_prompt_text(ruda_session session, co
                                                         ruda_progress_fn progress, void *user,
                                                         ruda_cancel cancel) RUDA_NX;
 
+/** As ruda_session_prompt with a conversation: rendered by the model's chat template as ruda_chat_render does (`options` may
+ *  be NULL) and encoded without an extra beginning-of-text token. Status: as ruda_chat_render and ruda_session_prompt. [S] */
+RUDA_API ruda_status RUDA_CALL ruda_session_prompt_chat(ruda_session session, const ruda_chat_message *messages,
+                                                        uint64_t count, const ruda_chat_options *options,
+                                                        ruda_progress_fn progress, void *user,
+                                                        ruda_cancel cancel) RUDA_NX;
+
 /** Chooses the next token, adds it to the session and stores it. At the end of the turn or with the capacity full it returns
  *  RUDA_END_OF_DATA, and *out_token is the ending token or -1.
  *  Status: RUDA_END_OF_DATA, RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STATE (no prompt yet), RUDA_E_ARGUMENT (all logits are

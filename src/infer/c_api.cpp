@@ -66,6 +66,23 @@ ruda_status ruda_session_prompt_text(ruda_session session, const char* text, uin
   });
 }
 
+ruda_status ruda_session_prompt_chat(ruda_session session, const ruda_chat_message* messages, uint64_t count,
+                                     const ruda_chat_options* options, ruda_progress_fn progress, void* user,
+                                     ruda_cancel cancel) noexcept {
+  return guard(__func__, [&] {
+    Session& s = get_session(session);
+    const auto tokenizer = handle_of<ruda_tokenizer>(s.model().tokenizer());
+    uint64_t needed = 0;
+    infer::ok(ruda_chat_render(tokenizer, messages, count, options, nullptr, 0, &needed));
+    std::string text(needed, 0);
+    infer::ok(ruda_chat_render(tokenizer, messages, count, options, text.data(), text.size(), &needed));
+    text.resize(needed - 1);
+    std::vector<int32_t> tokens;
+    s.model().tokenizer().encode(text, RUDA_ENCODE_PARSE_SPECIAL, tokens);
+    s.prompt(tokens, progress, user, stop_sign(cancel, 6));
+  });
+}
+
 ruda_status ruda_session_next(ruda_session session, int32_t* out_token) noexcept {
   return guard(__func__, [&]() -> ruda_status {
     RUDA_CHECK(out_token, RUDA_E_NULL, 1, "out_token is NULL");

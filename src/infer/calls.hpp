@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "core/error.hpp"
-#include "tensor/tensor.hpp"
+#include "plan/op.hpp"
 
 #include <ruda/plan.h>
 

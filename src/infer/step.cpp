@@ -27,16 +27,6 @@ Owned<ruda_plan> plan_norm(const Ref<Tensor>& x, const Ref<Tensor>& gamma, const
   return plan;
 }
 
-Owned<ruda_plan> plan_copy(const Ref<Tensor>& x, const Ref<Tensor>& y) {
-  const ruda_tensor_desc xd = describe(x), yd = describe(y);
-  ruda_copy_desc desc = RUDA_COPY_DESC_INIT;
-  desc.x = &xd;
-  desc.y = &yd;
-  Owned<ruda_plan> plan;
-  ok(ruda_copy_plan_create(context_of(x), &desc, plan.out()));
-  return plan;
-}
-
 ruda_rope_params rope_params(const model::RopeConfig& rope) {
   ruda_rope_params params = RUDA_ROPE_PARAMS_INIT;
   params.pairing = rope.interleaved ? RUDA_ROPE_INTERLEAVED : RUDA_ROPE_HALF;
@@ -112,7 +102,7 @@ const Linear& Step::linear(const Ref<Tensor>& x, const Ref<Tensor>& weight, cons
 }
 
 Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stream>& stream, int64_t tokens)
-    : model_(model), stream_(stream), tokens_(tokens), half_cache_(cache.dtype != RUDA_F32) {
+    : model_(model), stream_(stream), tokens_(tokens) {
   const model::DecoderConfig& c = model.config();
   const model::DecoderWeights& w = model.weights();
   const int64_t q_width = c.q_heads * c.head_dim, kv_width = c.kv_heads * c.head_dim;
@@ -131,15 +121,6 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
   k_heads_ = view(k_, {tokens, c.kv_heads, c.head_dim});
   v_heads_ = view(v_, {tokens, c.kv_heads, c.head_dim});
   context_heads_ = view(context_, {tokens, c.q_heads, c.head_dim});
-  if (half_cache_) {
-    q_cache_ = buffer(cache.dtype, {tokens, c.q_heads, c.head_dim});
-    context_cache_ = buffer(cache.dtype, {tokens, c.q_heads, c.head_dim});
-    to_cache_ = plan_copy(q_heads_, q_cache_);
-    from_cache_ = plan_copy(context_cache_, context_heads_);
-  } else {
-    q_cache_ = q_heads_;
-    context_cache_ = context_heads_;
-  }
   const int64_t begin[] = {tokens - 1, 0}, end[] = {tokens, c.width};
   ruda_tensor last = nullptr;
   ok(ruda_tensor_slice(handle(hidden_), begin, end, nullptr, 2, &last));
@@ -172,8 +153,8 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
     ok(ruda_paged_append_plan_create(context, &desc, append_.out()));
   }
   {
-    const ruda_tensor_desc qd = describe(q_cache_), kc = describe(cache.keys[0]), vc = describe(cache.values[0]),
-                           od = describe(context_cache_);
+    const ruda_tensor_desc qd = describe(q_heads_), kc = describe(cache.keys[0]), vc = describe(cache.values[0]),
+                           od = describe(context_heads_);
     ruda_paged_attention_desc desc = RUDA_PAGED_ATTENTION_DESC_INIT;
     desc.q = &qd;
     desc.k = &kc;
@@ -244,16 +225,14 @@ void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
   multiply(normed_, l.v, l.v_bias, v_, opts);
   rotate(rope_q_, q_heads_);
   rotate(rope_k_, k_heads_);
-  if (half_cache_) execute(to_cache_, {bind(RUDA_COPY_X, q_heads_), bind(RUDA_COPY_Y, q_cache_)}, opts);
   execute(append_, {bind(RUDA_PAGED_APPEND_K, k_heads_), bind(RUDA_PAGED_APPEND_V, v_heads_),
                     bind_handle(RUDA_PAGED_APPEND_SCHEDULE, cache.schedule.get()),
                     bind(RUDA_PAGED_APPEND_K_CACHE, cache.keys[index]),
                     bind(RUDA_PAGED_APPEND_V_CACHE, cache.values[index])}, opts);
-  execute(attention_, {bind(RUDA_PAGED_ATTENTION_Q, q_cache_), bind(RUDA_PAGED_ATTENTION_K, cache.keys[index]),
+  execute(attention_, {bind(RUDA_PAGED_ATTENTION_Q, q_heads_), bind(RUDA_PAGED_ATTENTION_K, cache.keys[index]),
                        bind(RUDA_PAGED_ATTENTION_V, cache.values[index]),
                        bind_handle(RUDA_PAGED_ATTENTION_SCHEDULE, cache.schedule.get()),
-                       bind(RUDA_PAGED_ATTENTION_OUT, context_cache_)}, opts);
-  if (half_cache_) execute(from_cache_, {bind(RUDA_COPY_X, context_cache_), bind(RUDA_COPY_Y, context_heads_)}, opts);
+                       bind(RUDA_PAGED_ATTENTION_OUT, context_heads_)}, opts);
   multiply(context_, l.output, {}, delta_, opts);
   const auto add_delta = [&] {
     execute(add_, {bind(RUDA_BINARY_A, hidden_), bind(RUDA_BINARY_B, delta_), bind(RUDA_BINARY_Y, hidden_)}, opts);

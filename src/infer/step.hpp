@@ -55,16 +55,13 @@ class Step {
   const model::LanguageModel& model_;
   Ref<Stream> stream_;
   int64_t tokens_;
-  bool half_cache_;  // the cache has another dtype than the activations
 
   Ref<Tensor> ids_, positions_, hidden_, normed_, delta_, q_, k_, v_, context_, gate_, up_;
   Ref<Tensor> q_heads_, k_heads_, v_heads_, context_heads_;       // views [tokens, heads, head_dim]
-  Ref<Tensor> q_cache_, context_cache_;                           // the same in the cache's dtype
   Ref<Tensor> last_hidden_, last_normed_, logits_;
   Ref<Tensor> frequencies_;
 
   Owned<ruda_plan> embed_, norm_, last_norm_, rope_q_, rope_k_, append_, attention_, add_, silu_mul_;
-  Owned<ruda_plan> to_cache_, from_cache_;
   std::map<std::vector<const void*>, Linear> linears_;
   Owned<ruda_workspace> workspace_;
   uint64_t workspace_bytes_ = 0;

@@ -20,11 +20,14 @@ def main():
     try:
         import numpy as np
         import torch
+        import transformers
         from transformers import AutoModelForCausalLM
     except ImportError as error:
         print(f"skipped: {error}; install tests/requirements.txt")
         return 77
     os.environ["HF_HUB_OFFLINE"] = "1"
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
     wrong = 0
     for arch, kind in CASES:
         with tempfile.TemporaryDirectory() as folder:

@@ -51,12 +51,15 @@ def main():
     try:
         import numpy as np
         import torch
+        import transformers
         from transformers import AutoModelForCausalLM, AutoTokenizer
     except ImportError as error:
         print(f"skipped: {error}; install tests/requirements.txt")
         return SKIPPED
     folder, name = os.path.split(os.path.abspath(args.model))
     os.environ["HF_HUB_OFFLINE"] = "1"
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
     tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=name)
     reference = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32).eval()
     layers = reference.config.num_hidden_layers
