@@ -5,6 +5,8 @@
 
 #include <ruda/elementwise.h>
 
+#include <cmath>
+
 RUDA_DECLARE_KERNELS(copy)
 
 namespace ruda::ops {
@@ -121,6 +123,28 @@ ruda_status ruda_tensor_read(ruda_stream stream, ruda_tensor tensor, void* data,
     if (t.layout().contiguous) return s.device().read(s.queue(), data, t.data(), need);
     const auto packed = ops::copy_new(s, tensor, t.layout().dtype);
     s.device().read(s.queue(), data, packed->data(), need);
+  });
+}
+
+ruda_status ruda_tensor_fill(ruda_stream stream, ruda_tensor tensor, double value) noexcept {
+  return guard(__func__, [&] {
+    Stream& s = get_stream(stream);
+    s.check_not_capturing("ruda_tensor_fill");
+    Tensor& t = ops::same_context(s, tensor, 1, "tensor", true);
+    const Layout& layout = t.layout();
+    RUDA_CHECK(!is_block(layout.dtype), RUDA_E_DTYPE, 1, "tensor: dtype %s cannot be filled, expected a plain dtype",
+               dtype_name(layout.dtype));
+    RUDA_CHECK(!t.read_only(), RUDA_E_ARGUMENT, 1, "tensor: is read-only");
+    // One element, seen as the whole shape through strides of 0; conversions truncate, so round integers here.
+    const bool real = dtype_info(layout.dtype).type_class == DtypeClass::real;
+    if (!real && layout.dtype != RUDA_BOOL) value = std::nearbyint(value);
+    const auto one = make_tensor(s.context(), s.context().layouts().contiguous(RUDA_F64, nullptr, 0), &s);
+    s.device().write(s.queue(), one->data(), &value, sizeof value);
+    if (s.context().asynchronous()) one->storage().note_use(s, true);
+    const int64_t strides[RUDA_MAX_RANK] = {};
+    const Layout repeated = make_layout(RUDA_F64, layout.shape, strides, layout.rank, true, 1, "tensor");
+    const auto view = make_view(*one, repeated, 0, true);
+    ops::copy_into(s, handle_of<ruda_tensor>(*view), tensor);
   });
 }
 
