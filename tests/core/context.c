@@ -261,7 +261,8 @@ static void writes_its_log(void** state) {
   }
   assert_int_equal(total, 257);
 
-  FAILS(ruda_log_drain(context, text, 1023, &used), RUDA_E_ARGUMENT, 2, "capacity is 1023, expected at least");
+  FAILS(ruda_log_drain(context, text, 1023, &used), RUDA_E_ARGUMENT, 2,
+        "capacity is 1023, expected at least");
   FAILS(ruda_log_drain(context, NULL, 1024, &used), RUDA_E_NULL, 1, "text is NULL");
   FAILS(ruda_log_set(context, NULL, NULL, 5), RUDA_E_ARGUMENT, 3, "level is 5, expected 0..4");
   OK(ruda_release(context));

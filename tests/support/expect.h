@@ -1,4 +1,5 @@
-/* tests/support/expect.h - what the C suites expect of a call: success, or a status with argument and text. */
+/* tests/support/expect.h - what the C suites expect of a call: success, or a status with argument and text.
+ */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RUDA_TESTS_EXPECT_H
 #define RUDA_TESTS_EXPECT_H
@@ -37,8 +38,8 @@ static inline void expect_failure(const char* file, int line, const char* call, 
     if (strchr(info.message, '\n') == NULL && info.function && info.function[0]) return;
   }
   print_error("%s gave %s, argument %d, \"%s\"; expected %s, argument %d, \"%s\"\n", call,
-              ruda_status_name(got), info.arg_index, got == RUDA_OK ? "" : info.message, ruda_status_name(want),
-              arg, text);
+              ruda_status_name(got), info.arg_index, got == RUDA_OK ? "" : info.message,
+              ruda_status_name(want), arg, text);
   _fail(file, line);
 }
 

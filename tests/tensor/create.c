@@ -1,4 +1,5 @@
-/* tests/tensor/create.c - making, wrapping, describing, writing and reading tensors; every refusal and its text. */
+/* tests/tensor/create.c - making, wrapping, describing, writing and reading tensors; every refusal and its
+ * text. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/expect.h"
 
@@ -34,15 +35,15 @@ static void knows_dtypes(void** state) {
     uint32_t code, bits, elements, bytes;
     const char* name;
   } facts[] = {
-      {RUDA_F64, 64, 1, 8, "F64"},       {RUDA_F32, 32, 1, 4, "F32"},       {RUDA_F16, 16, 1, 2, "F16"},
-      {RUDA_BF16, 16, 1, 2, "BF16"},     {RUDA_F8E4M3, 8, 1, 1, "F8E4M3"},  {RUDA_F8E5M2, 8, 1, 1, "F8E5M2"},
-      {RUDA_F4E2M1, 4, 2, 1, "F4E2M1"},  {RUDA_I8, 8, 1, 1, "I8"},          {RUDA_U8, 8, 1, 1, "U8"},
-      {RUDA_I16, 16, 1, 2, "I16"},       {RUDA_U16, 16, 1, 2, "U16"},       {RUDA_I32, 32, 1, 4, "I32"},
-      {RUDA_U32, 32, 1, 4, "U32"},       {RUDA_I64, 64, 1, 8, "I64"},       {RUDA_U64, 64, 1, 8, "U64"},
-      {RUDA_BOOL, 8, 1, 1, "BOOL"},      {RUDA_Q4_0, 0, 32, 18, "Q4_0"},    {RUDA_Q4_1, 0, 32, 20, "Q4_1"},
-      {RUDA_Q5_0, 0, 32, 22, "Q5_0"},    {RUDA_Q5_1, 0, 32, 24, "Q5_1"},    {RUDA_Q8_0, 0, 32, 34, "Q8_0"},
-      {RUDA_Q2_K, 0, 256, 84, "Q2_K"},   {RUDA_Q3_K, 0, 256, 110, "Q3_K"},  {RUDA_Q4_K, 0, 256, 144, "Q4_K"},
-      {RUDA_Q5_K, 0, 256, 176, "Q5_K"},  {RUDA_Q6_K, 0, 256, 210, "Q6_K"},
+      {RUDA_F64, 64, 1, 8, "F64"},      {RUDA_F32, 32, 1, 4, "F32"},      {RUDA_F16, 16, 1, 2, "F16"},
+      {RUDA_BF16, 16, 1, 2, "BF16"},    {RUDA_F8E4M3, 8, 1, 1, "F8E4M3"}, {RUDA_F8E5M2, 8, 1, 1, "F8E5M2"},
+      {RUDA_F4E2M1, 4, 2, 1, "F4E2M1"}, {RUDA_I8, 8, 1, 1, "I8"},         {RUDA_U8, 8, 1, 1, "U8"},
+      {RUDA_I16, 16, 1, 2, "I16"},      {RUDA_U16, 16, 1, 2, "U16"},      {RUDA_I32, 32, 1, 4, "I32"},
+      {RUDA_U32, 32, 1, 4, "U32"},      {RUDA_I64, 64, 1, 8, "I64"},      {RUDA_U64, 64, 1, 8, "U64"},
+      {RUDA_BOOL, 8, 1, 1, "BOOL"},     {RUDA_Q4_0, 0, 32, 18, "Q4_0"},   {RUDA_Q4_1, 0, 32, 20, "Q4_1"},
+      {RUDA_Q5_0, 0, 32, 22, "Q5_0"},   {RUDA_Q5_1, 0, 32, 24, "Q5_1"},   {RUDA_Q8_0, 0, 32, 34, "Q8_0"},
+      {RUDA_Q2_K, 0, 256, 84, "Q2_K"},  {RUDA_Q3_K, 0, 256, 110, "Q3_K"}, {RUDA_Q4_K, 0, 256, 144, "Q4_K"},
+      {RUDA_Q5_K, 0, 256, 176, "Q5_K"}, {RUDA_Q6_K, 0, 256, 210, "Q6_K"},
   };
   size_t known = 0;
   for (uint32_t code = 0; code < 600; ++code) {
@@ -95,7 +96,8 @@ static void refuses_shapes(void** state) {
   refuse(&desc, RUDA_E_SHAPE, "expected a multiple of 32");
   desc = tensor_desc(RUDA_F4E2M1, 1, odd);
   refuse(&desc, RUDA_E_SHAPE, "last extent of F4E2M1 is 33, expected a multiple of 2");
-  const int64_t huge[3] = {INT64_MAX, 2, 2}, wide[2] = {INT64_C(1) << 40, INT64_C(1) << 40}, shy[2] = {0, INT64_MAX};
+  const int64_t huge[3] = {INT64_MAX, 2, 2}, wide[2] = {INT64_C(1) << 40, INT64_C(1) << 40},
+                shy[2] = {0, INT64_MAX};
   desc = tensor_desc(RUDA_F32, 3, huge);
   refuse(&desc, RUDA_E_SHAPE, "element count overflows at axis 0 with extent 9223372036854775807");
   desc = tensor_desc(RUDA_U8, 2, wide);
@@ -216,9 +218,10 @@ static void wraps_memory(void** state) {
   assert_null(tensor);
   FAILS(ruda_tensor_wrap(context, &desc, NULL, 48, count_free, memory, &tensor), RUDA_E_NULL, 2,
         "data is NULL, the shape needs 48 bytes");
-  FAILS(ruda_tensor_wrap(context, &desc, (char*)memory + 2, 48, count_free, memory, &tensor), RUDA_E_ARGUMENT, 2,
-        "expected a multiple of 4 bytes for F32");
-  FAILS(ruda_tensor_wrap(context, &desc, memory, 48, count_free, memory, NULL), RUDA_E_NULL, 6, "out is NULL");
+  FAILS(ruda_tensor_wrap(context, &desc, (char*)memory + 2, 48, count_free, memory, &tensor), RUDA_E_ARGUMENT,
+        2, "expected a multiple of 4 bytes for F32");
+  FAILS(ruda_tensor_wrap(context, &desc, memory, 48, count_free, memory, NULL), RUDA_E_NULL, 6,
+        "out is NULL");
   const int64_t back[2] = {-4, 1};
   desc.strides = back;
   FAILS(ruda_tensor_wrap(context, &desc, memory, 48, count_free, memory, &tensor), RUDA_E_SHAPE, 1,
@@ -283,7 +286,8 @@ static void moves_bytes(void** state) {
   ruda_context other = new_context();
   ruda_stream foreign = new_stream(other);
   FAILS(ruda_tensor_read(foreign, tensor, values, 48), RUDA_E_ARGUMENT, 1, "another context than the stream");
-  FAILS(ruda_tensor_write(foreign, tensor, values, 48), RUDA_E_ARGUMENT, 1, "another context than the stream");
+  FAILS(ruda_tensor_write(foreign, tensor, values, 48), RUDA_E_ARGUMENT, 1,
+        "another context than the stream");
   FAILS(ruda_tensor_fence(tensor, foreign), RUDA_E_ARGUMENT, 1, "another context than the tensor");
   OK(ruda_release(foreign));
   OK(ruda_release(other));
@@ -313,9 +317,12 @@ static void moves_bytes(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(knows_dtypes),      cmocka_unit_test(refuses_shapes),
-      cmocka_unit_test(refuses_strides),   cmocka_unit_test(describes_tensors),
-      cmocka_unit_test(makes_small_and_empty_tensors), cmocka_unit_test(wraps_memory),
+      cmocka_unit_test(knows_dtypes),
+      cmocka_unit_test(refuses_shapes),
+      cmocka_unit_test(refuses_strides),
+      cmocka_unit_test(describes_tensors),
+      cmocka_unit_test(makes_small_and_empty_tensors),
+      cmocka_unit_test(wraps_memory),
       cmocka_unit_test(moves_bytes),
   };
   return cmocka_run_group_tests_name("create", tests, setup, teardown);
