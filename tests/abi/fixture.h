@@ -126,13 +126,13 @@ static inline void fixture_check(const char* file, int line, ruda_status status,
 /* ruda_last_error reports its own misuse by the status alone. */
 #define REFUSED(call) FIXTURE_RULE(call, 1)
 #define ANY(call) FIXTURE_RULE(call, 0)
-#define FIXTURE_RULE(call, refused)                                       \
-  do {                                                                    \
-    const ruda_status fixture_status = (call);                            \
-    if (strcmp(fixture.function, "ruda_last_error") == 0)                 \
-      fixture.last = RUDA_OK;                                             \
-    else                                                                  \
-      fixture_check(__FILE__, __LINE__, fixture_status, refused);         \
+#define FIXTURE_RULE(call, refused)                               \
+  do {                                                            \
+    const ruda_status fixture_status = (call);                    \
+    if (strcmp(fixture.function, "ruda_last_error") == 0)         \
+      fixture.last = RUDA_OK;                                     \
+    else                                                          \
+      fixture_check(__FILE__, __LINE__, fixture_status, refused); \
   } while (0)
 
 static inline int fixture_failed(void) { return fixture.last >= 1000; }
@@ -188,8 +188,10 @@ static inline void grows_in(const char* function, const char* name, size_t size,
   FAILS(with_size(call, size, 0, 0), RUDA_E_ARGUMENT, arg, text);
   FAILS(with_size(call, size, 7, 0), RUDA_E_ARGUMENT, arg, "struct_size is 7");
   FAILS(with_size(call, 4104, 4104, 0), RUDA_E_ARGUMENT, arg, "struct_size is 4104");
-  FAILS(with_size(call, size + 16, size + 16, size + 15), RUDA_E_STRUCT_TOO_NEW, arg, "is set, this library knows");
-  FAILS(with_size(call, size + 16, size + 16, size), RUDA_E_STRUCT_TOO_NEW, arg, "is set, this library knows");
+  FAILS(with_size(call, size + 16, size + 16, size + 15), RUDA_E_STRUCT_TOO_NEW, arg,
+        "is set, this library knows");
+  FAILS(with_size(call, size + 16, size + 16, size), RUDA_E_STRUCT_TOO_NEW, arg,
+        "is set, this library knows");
   const ruda_status larger = with_size(call, size + 16, size + 16, 0);
   const ruda_status largest = with_size(call, 4096, 4096, 0);
   const ruda_status smallest = with_size(call, 8, 8, 0);
@@ -202,7 +204,8 @@ static inline void grows_in(const char* function, const char* name, size_t size,
 }
 
 /* An output struct: written up to its size and never beyond. */
-static inline void grows_out(const char* function, const char* name, size_t size, int arg, fixture_call call) {
+static inline void grows_out(const char* function, const char* name, size_t size, int arg,
+                             fixture_call call) {
   (void)name;
   const ruda_status status = with_size(call, size, size, 0);
   if (status != RUDA_OK) {

@@ -1,10 +1,11 @@
 # tests/abi/generate.py - writes C tests from the public headers: hostile calls, growth of structs, layouts.
 # SPDX-License-Identifier: Apache-2.0
-"""usage: generate.py hostile|growth|snapshot INCLUDE_DIR OUT
+"""usage: generate.py hostile|growth|snapshot|fuzz INCLUDE_DIR OUT
 
 hostile   every function with NULL, stale, foreign, misaligned handles and NULL pointers
 growth    every growing struct as smaller, larger and empty than this library knows it
-snapshot  prints every constant, and size, alignment and offsets of every struct"""
+snapshot  prints every constant, and size, alignment and offsets of every struct
+fuzz      descriptors of every operator from random bytes; see tests/fuzz/descriptors.h"""
 import pathlib
 import re
 import sys
@@ -172,6 +173,58 @@ def snapshot(api):
     return out + ["  return 0;", "}"]
 
 
-WRITERS = {"hostile": hostile, "growth": growth, "snapshot": snapshot}
+def fuzz(api):
+    structs = {s.name: s for s in api.structs}
+    out = ['#include "descriptors.h"', ""]
+    entries = []
+    for function in api.functions:
+        if not function.name.endswith("_plan_create"):
+            continue
+        types = [p.type for p in function.parameters]
+        match = re.fullmatch(r"const (\w+) \*", types[1]) if len(types) == 3 else None
+        if not match or match[1] not in structs:
+            continue
+        struct, lines = structs[match[1]], []
+        operands = []
+        has_arrays = any(f.type.endswith("*") and not f.type.startswith(("const ruda_", "const char"))
+                         for f in struct.fields)
+        for field in struct.fields:
+            place = f"desc.{field.name}"
+            if field.name == "struct_size":
+                lines.append(f"  {place} = take_size(bytes, sizeof desc);")
+            elif field.type == "const ruda_ext *":
+                lines.append(f"  {place} = take_extension(bytes);")
+            elif field.type == "const ruda_plan_options *":
+                lines.append(f"  {place} = take_options(bytes);")
+            elif field.type == "const ruda_tensor_desc *":
+                operands.append(field.name)
+                lines.append(f"  {place} = take_tensor(bytes);")
+            elif handle_kind(field.type, api):
+                lines.append(f"  {place} = take_handle(bytes);")
+            elif field.type in ("double", "float"):
+                lines.append(f"  {place} = ({field.type})take_real(bytes);")
+            elif field.type in INTEGERS:
+                taken = "take_small(bytes)" if has_arrays else "take_integer(bytes)"
+                lines.append(f"  {place} = ({field.type}){taken};")
+            elif field.type.startswith("const ruda_") and field.type.endswith("*"):
+                lines.append(f"  {place} = NULL;")
+            elif field.type.endswith("*"):
+                lines.append(f"  {place} = take_array(bytes);")
+        name = function.name[5:-len("_plan_create")]
+        entries.append(name)
+        out += [f"static void run_{name}(struct bytes* bytes) {{", f"  {struct.name} desc;",
+                "  memset(&desc, 0, sizeof desc);", *lines, "  ruda_plan plan = NULL;",
+                f"  const ruda_status status = {function.name}(fuzz_context(), &desc, &plan);",
+                f"  const struct operand operands[] = {{"]
+        out += [f'      {{"{operand}", desc.{operand}}},' for operand in operands]
+        out += ["      {NULL, NULL}};", "  finish(bytes, status, plan, operands);", "}", ""]
+    out += ["static void (*const entries[])(struct bytes*) = {"] + [f"    run_{name}," for name in entries] + ["};"]
+    out += ["int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {",
+            "  struct bytes bytes = {data, size};",
+            "  entries[take_byte(&bytes) % (sizeof entries / sizeof *entries)](&bytes);", "  return 0;", "}"]
+    return out
+
+
+WRITERS = {"hostile": hostile, "growth": growth, "snapshot": snapshot, "fuzz": fuzz}
 api = headers.read(pathlib.Path(sys.argv[2]) / "ruda")
 pathlib.Path(sys.argv[3]).write_text("\n".join(WRITERS[sys.argv[1]](api)) + "\n")

@@ -1,4 +1,5 @@
-/* tests/abi/load.c - opens the library by path alone: three times, with work in between, and leaves objects alive. */
+/* tests/abi/load.c - opens the library by path alone: three times, with work in between, and leaves objects
+ * alive. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -6,8 +7,8 @@
 
 #include <ruda/ruda.h>
 
-#define FIND(name)                                                                   \
-  __typeof__(&name) p_##name = (__typeof__(&name))dlsym(library, #name);             \
+#define FIND(name)                                                       \
+  __typeof__(&name) p_##name = (__typeof__(&name))dlsym(library, #name); \
   if (!p_##name) return fprintf(stderr, "%s: %s\n", #name, dlerror()), 1
 
 static int use(void* library, int keep) {
@@ -33,11 +34,14 @@ static int use(void* library, int keep) {
   tensor.rank = 2;
   tensor.shape = shape;
   if (p_ruda_context_create(&desc, &context) || p_ruda_stream_create(context, 0, &stream)) return 2;
-  if (p_ruda_tensor_create(context, &tensor, &x) || p_ruda_tensor_write(stream, x, values, sizeof values)) return 3;
+  if (p_ruda_tensor_create(context, &tensor, &x) || p_ruda_tensor_write(stream, x, values, sizeof values))
+    return 3;
   tensor.rank = 1;
   tensor.shape = shape + 1;
-  if (p_ruda_tensor_create(context, &tensor, &gamma) || p_ruda_tensor_write(stream, gamma, values, 1024)) return 4;
-  if (p_ruda_rms_norm(stream, x, gamma, 1e-9, &y) || p_ruda_tensor_read(stream, y, values, sizeof values)) return 5;
+  if (p_ruda_tensor_create(context, &tensor, &gamma) || p_ruda_tensor_write(stream, gamma, values, 1024))
+    return 4;
+  if (p_ruda_rms_norm(stream, x, gamma, 1e-9, &y) || p_ruda_tensor_read(stream, y, values, sizeof values))
+    return 5;
   if (values[77] < 0.999f || values[77] > 1.001f) return 6;
   char report[8192];
   if (p_ruda_backend_report(report, sizeof report, NULL) || !strstr(report, "CPU: ")) return 7;

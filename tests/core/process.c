@@ -50,7 +50,8 @@ static int child_works(void* arg) {
   desc.host_threads = 2;
   if (ruda_context_create(&desc, &fresh) != RUDA_OK) return 11;
   if (ruda_release(fresh) != RUDA_OK) return 12;
-  if (ruda_release(o->x) || ruda_release(o->gamma) || ruda_release(o->stream) || ruda_release(o->context)) return 13;
+  if (ruda_release(o->x) || ruda_release(o->gamma) || ruda_release(o->stream) || ruda_release(o->context))
+    return 13;
   return 0;
 }
 
@@ -92,7 +93,8 @@ static void dies_on_another_thread(void** state) {
   (void)state;
   ruda_context context = new_context();
   ruda_stream stream = new_stream(context);
-  ruda_tensor x = new_counting(context, stream, 2, shape), gamma = new_counting(context, stream, 1, shape + 1);
+  ruda_tensor x = new_counting(context, stream, 2, shape),
+              gamma = new_counting(context, stream, 1, shape + 1);
   OK(work(stream, x, gamma));
   OK(ruda_release(context));
   OK(ruda_release(gamma));
