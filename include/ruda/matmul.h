@@ -94,9 +94,9 @@ typedef struct ruda_matmul_block_desc {
  *    more rows          (2^-8 + 2^-18) S + (k + 2) u S: both operands are rounded to bf16 (2^-9 S less for a
  *                       bf16 x); subnormal operands and sums count as 0
  *  The last two hold on processors with VNNI and BF16 instructions, others compute as STRICT. The bits of an
- *  element depend on its row of x and of weights alone, on the processor's level, and on whether x has more than
- *  4 rows; never on the thread count. A row of x with NaN or Inf is computed as STRICT among up to 4 rows. Where
- *  the scale of a block is not finite, elements that use it are Inf or NaN.
+ *  element depend on its row of x and of weights alone, on the processor's level, and on whether x has more
+ *  than 4 rows; never on the thread count. A row of x with NaN or Inf is computed as STRICT if among up to 4.
+ *  Where the scale of a block is not finite, elements that use it are Inf or NaN.
  *  Deterministic; capturable. Source: the block formats of the GGUF project.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
  *  (options), RUDA_E_UNSUPPORTED. [T] */
@@ -107,7 +107,8 @@ RUDA_API ruda_status RUDA_CALL ruda_matmul_block_plan_create(ruda_context contex
 /** Eager form: *out is a new contiguous tensor of out_dtype (0 = the dtype of x). `bias` may be NULL.
  *  Status: as the plan form and ruda_plan_execute. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_matmul_block(ruda_stream stream, ruda_tensor x, ruda_tensor weights,
-                                                 ruda_tensor bias, uint32_t out_dtype, ruda_tensor *out) RUDA_NX;
+                                                 ruda_tensor bias, uint32_t out_dtype,
+                                                 ruda_tensor *out) RUDA_NX;
 
 RUDA_END
 #endif
