@@ -47,14 +47,19 @@ static int fixture_next;
 static inline void* fixture_buffer(void) {
   void* buffer = fixture_memory[fixture_next++ % buffer_count];
   memset(buffer, 0, buffer_bytes);
-  memset(buffer, 0xA5, 8);
   return buffer;
+}
+
+/* Memory for out parameter `index` of a call, marked. */
+static _Alignas(64) unsigned char fixture_outs[16][buffer_bytes];
+static inline void* fixture_out(int index) {
+  memset(fixture_outs[index], 0xA5, 8);
+  return fixture_outs[index];
 }
 
 static inline void* fixture_struct(size_t size) {
   unsigned char* buffer = fixture_buffer();
   const uint32_t struct_size = (uint32_t)size;
-  memset(buffer, 0, 8);
   memcpy(buffer, &struct_size, sizeof struct_size);
   return buffer;
 }
@@ -69,8 +74,14 @@ static inline int fixture_open(void** state) {
   fixture.plan = new_rms_norm(fixture.context, 4, 8);
   OK(ruda_workspace_create(fixture.context, 256, &fixture.workspace));
   OK(ruda_cancel_create(&fixture.cancel));
-  /* The smallest GGUF file: magic, version 3, no tensor, no metadata. */
-  static _Alignas(64) const unsigned char gguf[24] = {'G', 'G', 'U', 'F', 3};
+  /* A GGUF file with one number, "k" = 7, and one tensor, "t" of four F32. */
+  static _Alignas(64) const unsigned char gguf[96 + 16] = {
+      'G', 'G', 'U', 'F', 3, 0, 0, 0, 1,   0, 0, 0, 0, 0, 0, 0, 1,
+      0,   0,   0,   0,   0, 0, 0,                                 /* 24: version, counts */
+      1,   0,   0,   0,   0, 0, 0, 0, 'k', 4, 0, 0, 0, 7, 0, 0, 0, /* 41: the number */
+      1,   0,   0,   0,   0, 0, 0, 0, 't', 1, 0, 0, 0,             /* 54: name, rank */
+      4,   0,   0,   0,   0, 0, 0, 0, 0,   0, 0, 0,                /* 66: extent, F32 */
+      0,   0,   0,   0,   0, 0, 0, 0};                             /* 74: offset; data at 96 */
   OK(ruda_store_open_memory(gguf, sizeof gguf, NULL, NULL, NULL, &fixture.store));
   ruda_event stale = NULL;
   OK(ruda_event_create(fixture.context, &stale));
@@ -135,17 +146,15 @@ static inline void fixture_check(const char* file, int line, ruda_status status,
       fixture_check(__FILE__, __LINE__, fixture_status, refused); \
   } while (0)
 
-static inline int fixture_failed(void) { return fixture.last >= 1000; }
-
-/* After a failure every out parameter reads NULL or 0: no buffer still starts with its mark. */
-static inline void fixture_cleared(const char* file, int line) {
-  static const unsigned char marked[8] = {0xA5, 0xA5, 0xA5, 0xA5, 0xA5, 0xA5, 0xA5, 0xA5};
-  const unsigned char* last = fixture_memory[(fixture_next - 1) % buffer_count];
-  if (memcmp(last, marked, sizeof marked) != 0) return;
-  print_error("%s (%s): failed and left its out parameter as it was\n", fixture.function, fixture.attempt);
+/* After a failure every out parameter reads NULL or 0: the mark that stood there is gone. */
+static inline void fixture_cleared(const char* file, int line, int index, const char* name) {
+  static const unsigned char marked[4] = {0xA5, 0xA5, 0xA5, 0xA5};
+  if (fixture.last < 1000 || memcmp(fixture_outs[index], marked, sizeof marked) != 0) return;
+  print_error("%s (%s): failed and left %s as it was: %s\n", fixture.function, fixture.attempt, name,
+              expect_message());
   _fail(file, line);
 }
-#define CLEARED() fixture_cleared(__FILE__, __LINE__)
+#define CLEARED(index, name) fixture_cleared(__FILE__, __LINE__, index, name)
 
 /* ---- growth ---- */
 
@@ -201,6 +210,19 @@ static inline void grows_in(const char* function, const char* name, size_t size,
                 ruda_status_name(smallest));
     fail();
   }
+}
+
+/* A struct that another one points to: any refusal will do, as long as nothing is read beyond it. */
+static inline void survives_in(const char* function, const char* name, size_t size, int arg,
+                               fixture_call call) {
+  (void)function, (void)name, (void)arg;
+  assert_true(with_size(call, size, 0, 0) >= 1000);
+  assert_true(with_size(call, size, 7, 0) >= 1000);
+  assert_true(with_size(call, 4104, 4104, 0) >= 1000);
+  assert_true(with_size(call, size + 16, size + 16, size + 15) >= 1000);
+  const ruda_status zero = with_size(call, size, size, 0);
+  assert_int_equal(with_size(call, size + 16, size + 16, 0), zero);
+  assert_int_equal(with_size(call, 8, 8, 0), zero);
 }
 
 /* An output struct: written up to its size and never beyond. */

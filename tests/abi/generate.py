@@ -40,6 +40,8 @@ def argument(parameter, api, structs):
         if pointee == "char" and parameter.type.startswith("const"):
             return '"text"'
         return "fixture_buffer()"
+    if parameter.name == "dtype":
+        return "RUDA_F32"
     if base in INTEGERS:
         return "1" if parameter.name in ("count", "rank", "bytes", "capacity") else "0"
     sys.exit(f"generate.py: parameter {parameter.name} has type {parameter.type}, which it does not know")
@@ -47,7 +49,7 @@ def argument(parameter, api, structs):
 
 def cast(function, index, value):
     parameter = function.parameters[index]
-    if value.startswith("HANDLE") or value in ("NULL",) or parameter.type in INTEGERS:
+    if value.startswith(("HANDLE", "RUDA_")) or value in ("NULL",) or parameter.type in INTEGERS:
         return value
     if value.startswith('"'):
         return value
@@ -71,12 +73,16 @@ def hostile(api):
                 if p.type.endswith("*") and not p.type.startswith("const void") and
                 (p.name == "out" or p.name.startswith("out_")) and not p.type.startswith("const char *")]
 
+        for i in outs:
+            if good[i] == "fixture_buffer()":
+                good[i] = f"fixture_out({i})"
+
         def attempt(arguments, rule, label):
             body.append(f'  RUN("{label}");')
             body.append(f"  {rule}({call(function, arguments)});")
-            for i in outs:
-                if arguments[i] == "fixture_buffer()":
-                    body.append("  if (fixture_failed()) CLEARED();")
+            watched = [i for i in outs if arguments[i] == f"fixture_out({i})"]
+            for i in watched:
+                body.append(f'  CLEARED({i}, "{function.parameters[i].name}");')
 
         # All pointers and handles NULL at once.
         nulls = ["NULL" if not (p.type in INTEGERS) else "0" for p in function.parameters]
@@ -90,10 +96,12 @@ def hostile(api):
             if good[i].startswith("HANDLE"):
                 for bad in ("fixture.stale", "fixture.foreign", "fixture.crooked", "fixture.zeros"):
                     arguments = list(good)
+                    if bad == "fixture.foreign" and parameter.type == "ruda_cancel":
+                        bad = "(void*)fixture.event"
                     arguments[i] = f"({parameter.type}){bad}" if parameter.type != "void *" else bad
                     if bad == "fixture.foreign" and parameter.type == "void *":
                         continue
-                    attempt(arguments, "REFUSED", f"{parameter.name} {bad[8:]}")
+                    attempt(arguments, "REFUSED", f"{parameter.name} {bad.split('.')[-1]}")
                 arguments = list(good)
                 arguments[i] = "NULL"
                 attempt(arguments, "ANY", f"{parameter.name} NULL")
@@ -136,14 +144,17 @@ def growth(api):
                 inner = re.sub(r"^const ", "", field.type).rstrip("* ").strip()
                 if direction != "in" or inner not in growing or not field.type.endswith("*"):
                     continue
+                # An operand may be looked at after others were refused: it must not crash, but which is blamed is free.
+                rule = "survives_in" if inner == "ruda_tensor_desc" else "grows_in"
+                same = [f.name for f in structs[base].fields if f.type == field.type]
                 nested = f"nested_{base}_{field.name}_of_{function.name}"
                 names.append(nested)
                 out += [f"static ruda_status call_{nested}(void* given) {{",
                         f"  {base}* outer = fixture_struct(sizeof({base}));",
-                        f"  outer->{field.name} = given;",
+                        *(f"  outer->{each} = given;" for each in same),
                         f"  return {call(function, [('outer' if g == 'given' else g) for g in good])};", "}",
                         f"static void {nested}(void** state) {{", "  (void)state;",
-                        f'  grows_in("{function.name}", "{inner}", sizeof({inner}), {i}, call_{nested});', "}", ""]
+                        f'  {rule}("{function.name}", "{inner}", sizeof({inner}), {i}, call_{nested});', "}", ""]
     covered = {base for base, _ in seen}
     reached = covered | {re.sub(r"^const ", "", f.type).rstrip("* ").strip()
                          for base in covered for f in structs[base].fields}
