@@ -72,7 +72,10 @@ ruda_status ruda_context_create(const ruda_context_desc* desc, ruda_context* out
     RUDA_CHECK(d.log_level <= RUDA_LOG_DEBUG, RUDA_E_ARGUMENT, 0, "desc.log_level is %u, expected 0..%d", d.log_level,
                RUDA_LOG_DEBUG);
     const Backend& backend = choose_backend(d.backend);
-    *out = make<Context>(nullptr, d, backend.open(d)).detach<ruda_context>();
+    auto context = make<Context>(nullptr, d, backend.open(d));
+    context->log().write(RUDA_LOG_INFO, "context", "%s, %u host threads", context->device().name(),
+                         context->device().host_threads());
+    *out = context.detach<ruda_context>();
   });
 }
 
@@ -159,6 +162,8 @@ ruda_status ruda_stream_wait(ruda_stream stream, ruda_event event) noexcept {
   return guard(__func__, [&] {
     Stream& s = get_stream(stream);
     Event& e = get<Event>(event, 1, "event");
+    RUDA_CHECK(e.context.backend() == s.context().backend(), RUDA_E_ARGUMENT, 1,
+               "event: belongs to another backend than the stream");
     if (e.recorded.load(std::memory_order_acquire)) s.queue().wait(*e.event);
   });
 }

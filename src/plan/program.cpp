@@ -38,6 +38,7 @@ std::shared_ptr<const Program> Program::build(Problem&& problem) {
     if (!verdict) {
       program->prepared_ = std::move(attempt);
       program->kernel_ = &kernel;
+      p.context->log().write(RUDA_LOG_DEBUG, "plan", "%s: %s", p.op->name, kernel.name);
       return program;
     }
     program->trail_ += std::string("  ") + kernel.name + ": " + verdict + "\n";
