@@ -1,25 +1,32 @@
-// cuda/runtime/backend.cpp - finds CUDA devices through the static runtime and reports why there is none.
-// SPDX-License-Identifier: Apache-2.0
-#include "runtime/launch.hpp"
-
-#include "device/device.hpp"
+// cuda/runtime/backend.cpp - finds CUDA devices through the static runtime, opens them, says why there is
+// none. SPDX-License-Identifier: Apache-2.0
+#include "core/error.hpp"
+#include "runtime/device.hpp"
+#include "runtime/error.hpp"
 
 namespace ruda::cuda {
-
-void fail_cuda(cudaError_t error, const char* what) {
-  fail_native(error == cudaErrorMemoryAllocation ? RUDA_E_OOM_DEVICE : RUDA_E_DEVICE, "cuda", error,
-              "%s: %s: %s", what, cudaGetErrorName(error), cudaGetErrorString(error));
-}
-
 namespace {
 
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
 int probe(std::string& why) {
-  int count = 0;
+  int count = 0, driver = 0, runtime = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error == cudaSuccess && count > 0) return count;
-  why = error == cudaSuccess ? "the driver sees no device"
-                             : std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error) +
-                                   "; install NVIDIA's driver for CUDA 13 (580 or newer)";
+  quiet(error);
+  quiet(cudaDriverGetVersion(&driver));
+  quiet(cudaRuntimeGetVersion(&runtime));
+  if (error == cudaSuccess || error == cudaErrorNoDevice)
+    why = "the driver sees no device; check nvidia-smi and CUDA_VISIBLE_DEVICES";
+  else if (driver == 0)
+    why = "no driver (libcuda.so.1) was found; install NVIDIA's driver 580 or newer, nothing else is needed";
+  else if (driver < runtime / 1000 * 1000)
+    why = "the driver is made for CUDA " + version_text(driver) + ", this library needs " +
+          version_text(runtime / 1000 * 1000) + " or newer; install NVIDIA's driver 580 or newer";
+  else
+    why = std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error);
   return 0;
 }
 
@@ -28,14 +35,41 @@ std::unique_ptr<Device> open(const ruda_context_desc& desc) {
   const int count = probe(why);
   RUDA_CHECK(count > 0, RUDA_E_BACKEND_MISSING, 0, "backend CUDA: %s", why.c_str());
   RUDA_CHECK(desc.device >= 0 && desc.device < count, RUDA_E_ARGUMENT, 0,
-             "desc.device is %d, this machine has %d", desc.device, count);
-  fail(RUDA_E_NOT_BUILT, 0, "backend CUDA: this build has kernels but no device runtime");
+             "desc.device is %d, this machine has %d, expected 0..%d", desc.device, count, count - 1);
+  int before = -1;
+  if (cudaGetDevice(&before) != cudaSuccess) before = -1;
+  struct Restore {
+    int device;
+    ~Restore() {
+      if (device >= 0) quiet(cudaSetDevice(device));
+    }
+  } const restore{before};
+  return std::make_unique<CudaDevice>(desc.device, desc);
 }
 
 void report(std::string& text) {
   std::string why;
   const int count = probe(why);
-  text += "CUDA: " + (count ? std::to_string(count) + " devices" : why) + "\n";
+  if (!count) {
+    text += "CUDA: " + why + "\n";
+    return;
+  }
+  int driver = 0, runtime = 0;
+  quiet(cudaDriverGetVersion(&driver));
+  quiet(cudaRuntimeGetVersion(&runtime));
+  text += "CUDA: driver " + version_text(driver) + ", runtime " + version_text(runtime) +
+          " (built in), code for " + RUDA_GPU_ARCH + "\n";
+  for (int i = 0; i < count; ++i) {
+    cudaDeviceProp p{};
+    if (const cudaError_t error = cudaGetDeviceProperties(&p, i); error != cudaSuccess) {
+      quiet(error);
+      text += "  device " + std::to_string(i) + ": " + cudaGetErrorString(error) + "\n";
+      continue;
+    }
+    text += "  device " + std::to_string(i) + ": " + p.name + ", sm_" +
+            std::to_string(p.major * 10 + p.minor) + ", " + std::to_string(p.multiProcessorCount) +
+            " multiprocessors, " + std::to_string(p.totalGlobalMem >> 20) + " MiB\n";
+  }
 }
 
 }  // namespace

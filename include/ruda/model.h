@@ -127,5 +127,53 @@ RUDA_API ruda_status RUDA_CALL ruda_text_stream_push(ruda_tokenizer tokenizer, r
 RUDA_API ruda_status RUDA_CALL ruda_text_stream_end(ruda_text_stream *inout, char *text, uint64_t capacity,
                                                     uint64_t *out_needed) RUDA_NX;
 
+/* ---- chat template ---- */
+
+enum { RUDA_CHAT_NO_GENERATION_PROMPT = 1 /* the text ends with the last message, not with the start of an answer */ };
+
+/** One message of a conversation. 24 bytes, frozen; used in arrays. */
+typedef struct ruda_chat_message {
+  const char *role;       /* such as "system", "user", "assistant" */
+  const char *content;
+  uint64_t content_bytes; /* 0 = up to the NUL */
+} ruda_chat_message;
+
+/** How a chat template is rendered (NULL = all defaults). Zero in any field means its default. */
+typedef struct ruda_chat_options {
+  uint32_t struct_size, flags; /* RUDA_CHAT_* */
+  const ruda_ext *next;
+  const char *source;    /* another template than the file's; then the tokenizer may be NULL */
+  const char *name;      /* which template of the file, such as "tool_use"; NULL = the default one */
+  const char *variables; /* JSON object: tools, documents, enable_thinking, ...; they win over the usual ones */
+  int64_t now;           /* time that strftime_now shows, seconds since 1970; 0 = the clock */
+  uint64_t max_bytes;    /* longest text; 0 = 64 MiB */
+  uint64_t max_steps;    /* most work; 0 = 20 million steps */
+} ruda_chat_options;
+#define RUDA_CHAT_OPTIONS_INIT \
+  { (uint32_t)sizeof(ruda_chat_options), 0, NULL, NULL, NULL, NULL, 0, 0, 0 }
+
+/** Renders messages with the chat template of the model: the Jinja language as chat templates use it, with
+ *  the settings of Hugging Face transformers (trim_blocks, lstrip_blocks, raise_exception, strftime_now,
+ *  tojson, loop controls, generation tags). Variables: messages, add_generation_prompt, bos_token, eos_token,
+ *  unk_token, pad_token, tools and documents (none unless given) and those of options->variables. Encode the
+ *  text with RUDA_ENCODE_PARSE_SPECIAL and without RUDA_ENCODE_ADD_SPECIAL: the template writes its own begin
+ *  token. Note that control tokens inside a message then count as such. A template cannot reach files, the
+ *  network or the process; work, memory, output and depth are limited. Content that is no UTF-8 is repaired.
+ *  *out_needed is the size of the text with its NUL; `capacity` 0 asks for it only. Status: RUDA_E_NULL,
+ *  RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_NOT_FOUND (the file has no such template), RUDA_E_FORMAT
+ *  (an error of the template or of JSON; the message has the line), RUDA_E_ARGUMENT (the template refused the
+ *  messages with raise_exception, whose text is the message; an unknown flag), RUDA_E_UNSUPPORTED (tags of
+ *  page templates, such as include), RUDA_E_BUDGET (a limit; or capacity is below *out_needed, which is set;
+ *  nothing is written), RUDA_E_OOM_HOST. [I] */
+RUDA_API ruda_status RUDA_CALL ruda_chat_render(ruda_tokenizer tokenizer, const ruda_chat_message *messages,
+                                                uint64_t count, const ruda_chat_options *options, char *text,
+                                                uint64_t capacity, uint64_t *out_needed) RUDA_NX;
+
+/** As ruda_chat_render with the messages as a JSON array of objects, which may have any members (tool_calls,
+ *  parts as content, ...). Duplicate keys are refused. [I] */
+RUDA_API ruda_status RUDA_CALL ruda_chat_render_json(ruda_tokenizer tokenizer, const char *messages,
+                                                     const ruda_chat_options *options, char *text,
+                                                     uint64_t capacity, uint64_t *out_needed) RUDA_NX;
+
 RUDA_END
 #endif

@@ -3,9 +3,11 @@
 #ifndef RUDA_RUDA_H
 #define RUDA_RUDA_H
 
+#include "ruda/attention.h"
 #include "ruda/base.h"
 #include "ruda/context.h"
 #include "ruda/elementwise.h"
+#include "ruda/embedding.h"
 #include "ruda/matmul.h"
 #include "ruda/norm.h"
 #include "ruda/plan.h"

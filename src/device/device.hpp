@@ -72,7 +72,7 @@ class Device {
 
   // Around every call that submits work: makes the device current for the thread and restores what was
   // before.
-  virtual int enter() { return -1; }
+  virtual int enter() noexcept { return -1; }
   virtual void leave(int) noexcept {}
 
   // Between host and device, contiguous. read() returns when the bytes have arrived.

@@ -1,5 +1,4 @@
-/* tests/model/tokenizer.c - the tokenizer's C API: golden tokens of every family, buffers, streams, hostile
- * tables. */
+/* tests/model/tokenizer.c - golden tokens of every family, buffers, streams, hostile tables. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 #include <stddef.h>

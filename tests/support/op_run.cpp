@@ -401,6 +401,101 @@ int OpRun::each_kernel(const Create& create, const std::function<void(const std:
   return ran;
 }
 
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+struct Timing {
+  double best = 0, median = 0;
+  double host = 0, graph = 0;  // GPU only: cost of a call to the host, and of a run inside a replayed graph
+};
+
+Timing summary(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  return {times.front(), times[times.size() / 2]};
+}
+
+// Batches long enough that the clock and the wait do not show.
+Timing time_calls(Env& env, const std::function<void()>& run) {
+  int batch = 1;
+  for (;; batch *= 2) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < batch; ++i) run();
+    MUST(ruda_stream_sync(env.stream));
+    if (seconds_since(start) > 2e-3 || batch > 1 << 20) break;
+  }
+  std::vector<double> times;
+  const auto begin = std::chrono::steady_clock::now();
+  while (seconds_since(begin) < 0.6 || times.size() < 5) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < batch; ++i) run();
+    MUST(ruda_stream_sync(env.stream));
+    times.push_back(seconds_since(start) / batch);
+  }
+  return summary(std::move(times));
+}
+
+// Each run alone between two events, with the cache flushed before.
+Timing time_on_device(Env& env, const std::function<void()>& run, bool capturable) {
+  const int64_t flush_bytes = 256 << 20;
+  ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
+  desc.dtype = RUDA_U8;
+  desc.rank = 1;
+  desc.shape = &flush_bytes;
+  ruda_tensor from = nullptr, to = nullptr;
+  MUST(ruda_tensor_create(env.context, &desc, &from));
+  MUST(ruda_tensor_create(env.context, &desc, &to));
+  ruda_event before = nullptr, after = nullptr;
+  MUST(ruda_event_create(env.context, &before));
+  MUST(ruda_event_create(env.context, &after));
+  std::vector<double> times;
+  for (int i = 0; i < 30; ++i) {
+    MUST(ruda_tensor_copy(env.stream, from, to));
+    MUST(ruda_event_record(before, env.stream));
+    run();
+    MUST(ruda_event_record(after, env.stream));
+    double seconds = 0;
+    MUST(ruda_event_elapsed(before, after, &seconds));
+    times.push_back(seconds);
+  }
+  Timing timing = summary(std::move(times));
+  std::vector<double> host;
+  for (int i = 0; i < 20; ++i) {
+    MUST(ruda_stream_sync(env.stream));
+    const auto start = std::chrono::steady_clock::now();
+    for (int k = 0; k < 50; ++k) run();
+    host.push_back(seconds_since(start) / 50);
+  }
+  timing.host = summary(std::move(host)).median;
+  MUST(ruda_stream_sync(env.stream));
+  if (capturable) {
+    constexpr int runs = 50;
+    ruda_graph graph = nullptr;
+    MUST(ruda_capture_begin(env.stream));
+    for (int k = 0; k < runs; ++k) run();
+    MUST(ruda_capture_end(env.stream, &graph));
+    std::vector<double> replays;
+    for (int i = 0; i < 12; ++i) {
+      MUST(ruda_event_record(before, env.stream));
+      MUST(ruda_graph_launch(graph, env.stream));
+      MUST(ruda_event_record(after, env.stream));
+      double seconds = 0;
+      MUST(ruda_event_elapsed(before, after, &seconds));
+      replays.push_back(seconds / runs);
+    }
+    timing.graph = summary(std::move(replays)).median;
+    ruda_release(graph);
+  }
+  for (void* handle : {static_cast<void*>(before), static_cast<void*>(after), static_cast<void*>(from),
+                       static_cast<void*>(to)})
+    ruda_release(handle);
+  return timing;
+}
+
+}  // namespace
+
 void OpRun::bench(const std::string& name, double bytes, double flops, const Create& create) {
   ruda_plan_options options = RUDA_PLAN_OPTIONS_INIT;
   if (!env_.settings.kernel.empty()) options.kernel = env_.settings.kernel.c_str();
@@ -414,38 +509,22 @@ void OpRun::bench(const std::string& name, double bytes, double flops, const Cre
   const auto run = [&] {
     MUST(ruda_plan_execute(plan, env_.stream, workspace, bound.data(), uint32_t(bound.size()), nullptr));
   };
-  using Clock = std::chrono::steady_clock;
-  const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
   run();
   MUST(ruda_stream_sync(env_.stream));
-  // Batches long enough that the clock and the wait do not show.
-  int batch = 1;
-  for (;; batch *= 2) {
-    const auto start = Clock::now();
-    for (int i = 0; i < batch; ++i) run();
-    MUST(ruda_stream_sync(env_.stream));
-    if (seconds(Clock::now() - start) > 2e-3 || batch > 1 << 20) break;
-  }
-  std::vector<double> times;
-  const auto end = Clock::now() + std::chrono::milliseconds(600);
-  while (Clock::now() < end || times.size() < 5) {
-    const auto start = Clock::now();
-    for (int i = 0; i < batch; ++i) run();
-    MUST(ruda_stream_sync(env_.stream));
-    times.push_back(seconds(Clock::now() - start) / batch);
-  }
-  std::sort(times.begin(), times.end());
-  const double best = times.front(), median = times[times.size() / 2];
-  std::printf("%-44s %-28s min %10.2f us  median %10.2f us %8.1f GB/s %9.1f GFLOP/s\n", name.c_str(),
-              info.kernel, best * 1e6, median * 1e6, bytes / best / 1e9, flops / best / 1e9);
+  const bool on_gpu = env_.settings.backend == RUDA_BACKEND_CUDA;
+  const Timing t = on_gpu ? time_on_device(env_, run, info.capturable) : time_calls(env_, run);
+  std::printf("%-44s %-28s min %10.2f us  median %10.2f us %8.1f GB/s %9.1f GFLOP/s", name.c_str(),
+              info.kernel, t.best * 1e6, t.median * 1e6, bytes / t.best / 1e9, flops / t.best / 1e9);
+  if (on_gpu) std::printf("  host %6.2f us  in a graph %8.2f us", t.host * 1e6, t.graph * 1e6);
+  std::printf("\n");
   std::fflush(stdout);
   if (!env_.settings.json.empty()) {
     if (std::FILE* file = std::fopen(env_.settings.json.c_str(), "a")) {
       std::fprintf(
           file,
           "{\"name\": \"%s\", \"kernel\": \"%s\", \"min_s\": %.9g, \"median_s\": %.9g, \"bytes\": %.9g, "
-          "\"flops\": %.9g}\n",
-          name.c_str(), info.kernel, best, median, bytes, flops);
+          "\"flops\": %.9g, \"host_s\": %.9g, \"graph_s\": %.9g}\n",
+          name.c_str(), info.kernel, t.best, t.median, bytes, flops, t.host, t.graph);
       std::fclose(file);
     }
   }

@@ -10,9 +10,15 @@
 
 #include <ruda/model.h>
 
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+
+namespace ruda::jinja {
+class Template;
+}
 
 namespace ruda::text {
 
@@ -46,6 +52,8 @@ class Tokenizer : public Object {
   // One leading space belongs to the encoding, not to the text.
   bool strips_space() const { return space_prefix_; }
   void check_token(int32_t token, int arg) const;
+  // The chat template of the file, parsed once; RUDA_E_NOT_FOUND when it has none of that name.
+  std::shared_ptr<const jinja::Template> chat_template(std::string_view name) const;
 
  private:
   void encode_plain(std::string_view text, bool prefix, std::vector<int32_t>& out) const;
@@ -59,6 +67,9 @@ class Tokenizer : public Object {
   std::optional<ScoredPieces> spm_;
   int32_t bos_ = -1, eos_ = -1, unknown_ = -1, padding_ = -1, eot_ = -1, eom_ = -1;
   bool add_bos_ = false, add_eos_ = false, space_prefix_ = false;
+  mutable std::mutex template_mutex_;
+  mutable std::shared_ptr<const jinja::Template> template_;
+  mutable std::string template_key_;
 };
 
 // Decodes token by token and keeps back bytes that are not yet a whole character.

@@ -1,9 +1,11 @@
-// src/ops/elementwise/copy.cpp - contract of copy, and the tensor calls that are copies: read, write, cast, contiguous.
+// src/ops/elementwise/copy.cpp - contract of copy, and the tensor calls that are copies.
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/contract.hpp"
 #include "plan/eager.hpp"
 
 #include <ruda/elementwise.h>
+
+#include <cmath>
 
 RUDA_DECLARE_KERNELS(copy)
 
@@ -14,10 +16,10 @@ extern const OpDef copy{"copy", RUDA_KERNELS(copy)};
 namespace {
 
 void check_conversion(uint32_t from, uint32_t to, int arg) {
-  RUDA_CHECK(!is_block(to) || from == to, RUDA_E_DTYPE, arg, "copy: dtype %s cannot be converted to block format %s",
-             dtype_name(from), dtype_name(to));
-  RUDA_CHECK(!is_block(from) || from == to || dtype_info(to).type_class == DtypeClass::real, RUDA_E_DTYPE, arg,
-             "copy: block format %s cannot be converted to %s, expected a float dtype", dtype_name(from),
+  RUDA_CHECK(!is_block(to) || from == to, RUDA_E_DTYPE, arg,
+             "copy: dtype %s cannot be converted to block format %s", dtype_name(from), dtype_name(to));
+  RUDA_CHECK(!is_block(from) || from == to || dtype_info(to).type_class == DtypeClass::real, RUDA_E_DTYPE,
+             arg, "copy: block format %s cannot be converted to %s, expected a float dtype", dtype_name(from),
              dtype_name(to));
 }
 
@@ -26,7 +28,9 @@ Problem check(ruda_context context, const ruda_copy_desc* desc) {
   const auto d = c.options<ruda_copy_desc>();
   c.in("x", d.x);
   const Operand x = c[RUDA_COPY_X];
-  const uint32_t dtype = d.dtype ? d.dtype : d.y ? struct_in(d.y, Contract::arg_desc, "desc.y").dtype : x.dtype();
+  const uint32_t dtype = d.dtype ? d.dtype
+                         : d.y   ? struct_in(d.y, Contract::arg_desc, "desc.y").dtype
+                                 : x.dtype();
   c.require(find_dtype(dtype), RUDA_E_DTYPE, "dtype is %u, which is no known code", dtype);
   check_conversion(x.dtype(), dtype, Contract::arg_desc);
   c.out("y", d.y, dtype, x.layout->shape, x.rank());
@@ -86,15 +90,16 @@ ruda_status ruda_copy_plan_create(ruda_context context, const ruda_copy_desc* de
   return create_plan(__func__, out, [&] { return ops::check(context, desc); });
 }
 
-ruda_status ruda_tensor_write(ruda_stream stream, ruda_tensor tensor, const void* data, uint64_t bytes) noexcept {
+ruda_status ruda_tensor_write(ruda_stream stream, ruda_tensor tensor, const void* data,
+                              uint64_t bytes) noexcept {
   return guard(__func__, [&] {
     Stream& s = get_stream(stream);
     s.check_not_capturing("ruda_tensor_write");
     Tensor& t = ops::same_context(s, tensor, 1, "tensor", true);
     const uint64_t need = t.layout().packed_bytes();
     RUDA_CHECK(data || !bytes, RUDA_E_NULL, 2, "data is NULL with %llu bytes", (unsigned long long)bytes);
-    RUDA_CHECK(bytes == need, RUDA_E_SHAPE, 3, "bytes is %llu, the tensor holds %llu", (unsigned long long)bytes,
-               (unsigned long long)need);
+    RUDA_CHECK(bytes == need, RUDA_E_SHAPE, 3, "bytes is %llu, the tensor holds %llu",
+               (unsigned long long)bytes, (unsigned long long)need);
     RUDA_CHECK(!t.read_only(), RUDA_E_ARGUMENT, 1, "tensor: is read-only");
     if (t.layout().contiguous) {
       s.device().write(s.queue(), t.data(), data, bytes);
@@ -102,7 +107,8 @@ ruda_status ruda_tensor_write(ruda_stream stream, ruda_tensor tensor, const void
       return;
     }
     const auto packed = make_tensor(
-        s.context(), s.context().layouts().contiguous(t.layout().dtype, t.layout().shape, t.layout().rank), &s);
+        s.context(), s.context().layouts().contiguous(t.layout().dtype, t.layout().shape, t.layout().rank),
+        &s);
     s.device().write(s.queue(), packed->data(), data, bytes);
     if (s.context().asynchronous()) packed->storage().note_use(s, true);
     ops::copy_into(s, handle_of<ruda_tensor>(*packed), tensor);
@@ -116,11 +122,33 @@ ruda_status ruda_tensor_read(ruda_stream stream, ruda_tensor tensor, void* data,
     Tensor& t = ops::same_context(s, tensor, 1, "tensor");
     const uint64_t need = t.layout().packed_bytes();
     RUDA_CHECK(data || !bytes, RUDA_E_NULL, 2, "data is NULL with %llu bytes", (unsigned long long)bytes);
-    RUDA_CHECK(bytes >= need, RUDA_E_SHAPE, 3, "bytes is %llu, the tensor holds %llu", (unsigned long long)bytes,
-               (unsigned long long)need);
+    RUDA_CHECK(bytes >= need, RUDA_E_SHAPE, 3, "bytes is %llu, the tensor holds %llu",
+               (unsigned long long)bytes, (unsigned long long)need);
     if (t.layout().contiguous) return s.device().read(s.queue(), data, t.data(), need);
     const auto packed = ops::copy_new(s, tensor, t.layout().dtype);
     s.device().read(s.queue(), data, packed->data(), need);
+  });
+}
+
+ruda_status ruda_tensor_fill(ruda_stream stream, ruda_tensor tensor, double value) noexcept {
+  return guard(__func__, [&] {
+    Stream& s = get_stream(stream);
+    s.check_not_capturing("ruda_tensor_fill");
+    Tensor& t = ops::same_context(s, tensor, 1, "tensor", true);
+    const Layout& layout = t.layout();
+    RUDA_CHECK(!is_block(layout.dtype), RUDA_E_DTYPE, 1, "tensor: dtype %s cannot be filled, expected a plain dtype",
+               dtype_name(layout.dtype));
+    RUDA_CHECK(!t.read_only(), RUDA_E_ARGUMENT, 1, "tensor: is read-only");
+    // One element, seen as the whole shape through strides of 0; conversions truncate, so round integers here.
+    const bool real = dtype_info(layout.dtype).type_class == DtypeClass::real;
+    if (!real && layout.dtype != RUDA_BOOL) value = std::nearbyint(value);
+    const auto one = make_tensor(s.context(), s.context().layouts().contiguous(RUDA_F64, nullptr, 0), &s);
+    s.device().write(s.queue(), one->data(), &value, sizeof value);
+    if (s.context().asynchronous()) one->storage().note_use(s, true);
+    const int64_t strides[RUDA_MAX_RANK] = {};
+    const Layout repeated = make_layout(RUDA_F64, layout.shape, strides, layout.rank, true, 1, "tensor");
+    const auto view = make_view(*one, repeated, 0, true);
+    ops::copy_into(s, handle_of<ruda_tensor>(*view), tensor);
   });
 }
 
@@ -130,11 +158,13 @@ ruda_status ruda_tensor_contiguous(ruda_stream stream, ruda_tensor tensor, ruda_
     *out = nullptr;
     Stream& s = get_stream(stream);
     Tensor& t = ops::same_context(s, tensor, 1, "tensor");
-    *out = (t.layout().contiguous ? Ref<Tensor>(&t) : ops::copy_new(s, tensor, t.layout().dtype)).detach<ruda_tensor>();
+    *out = (t.layout().contiguous ? Ref<Tensor>(&t) : ops::copy_new(s, tensor, t.layout().dtype))
+               .detach<ruda_tensor>();
   });
 }
 
-ruda_status ruda_tensor_cast(ruda_stream stream, ruda_tensor tensor, uint32_t dtype, ruda_tensor* out) noexcept {
+ruda_status ruda_tensor_cast(ruda_stream stream, ruda_tensor tensor, uint32_t dtype,
+                             ruda_tensor* out) noexcept {
   return guard(__func__, [&] {
     RUDA_CHECK(out, RUDA_E_NULL, 3, "out is NULL");
     *out = nullptr;

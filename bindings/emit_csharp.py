@@ -1,0 +1,185 @@
+# bindings/emit_csharp.py - the C# side of operators and constants.
+# SPDX-License-Identifier: Apache-2.0
+"""Called by generate.py."""
+
+from emit_c import camel, eager_name
+from emit_python import is_optional
+
+HEAD = "// Made by bindings/generate.py.\n"
+TYPES = {
+    "u32": "uint",
+    "i32": "int",
+    "u64": "ulong",
+    "i64": "long",
+    "bool": "bool",
+    "f32": "float",
+    "f64": "double",
+    "text": "string",
+}
+KEYWORDS = {
+    "in",
+    "out",
+    "ref",
+    "base",
+    "this",
+    "params",
+    "object",
+    "string",
+    "event",
+    "lock",
+    "fixed",
+    "checked",
+    "operator",
+    "internal",
+    "is",
+    "as",
+    "new",
+    "null",
+    "true",
+    "false",
+    "default",
+    "long",
+    "int",
+    "float",
+    "double",
+    "bool",
+}
+
+
+def safe(name):
+    name = camel(name, lower=True)
+    return "@" + name if name in KEYWORDS else name
+
+
+def xml(doc, indent):
+    text = doc.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    lines = [f"{indent}/// {line}".rstrip() for line in text.split("\n")]
+    return "\n".join([f"{indent}/// <summary>", *lines, f"{indent}/// </summary>"])
+
+
+def constants(api, groups):
+    lines = [
+        HEAD,
+        "namespace Ruda {",
+        "  static class Built {",
+        f"    internal const uint Level = {api.level};",
+        "  }",
+    ]
+    for name, members, doc in groups:
+        signed = "int" if name == "Status" or any(n < 0 for _, n in members) else "uint"
+        if doc:
+            lines.append(xml(doc, "  "))
+        lines += (
+            [f"  public enum {name} : {signed} {{"]
+            + [f"    {constant(m)} = {n}," for m, n in members]
+            + ["  }"]
+        )
+    lines += ["}", "namespace Ruda.Interop {"]
+    for handle in api.handles:
+        name = camel(handle) + "Handle"
+        lines += [
+            f"  public sealed class {name} : RudaHandle {{",
+            f"    internal static readonly {name} Null = Never(new {name}());",
+            "  }",
+        ]
+    lines += ["}", ""]
+    return "\n".join(lines)
+
+
+def constant(member):
+    """E_BAD_HANDLE -> EBadHandle, F32 -> F32, Q4_0 -> Q4_0."""
+    if any(c.isdigit() for c in member):
+        return member
+    return "".join(word.capitalize() for word in member.split("_"))
+
+
+def operators(api):
+    lines = [
+        HEAD,
+        "using Ruda.Interop;",
+        "namespace Ruda {",
+        "  /// <summary>Operators: each call makes its outputs.</summary>",
+        "  public static class Ops {",
+    ]
+    for op in api.callable_ops():
+        outs = api.eager_outputs(op)
+        if any(kind != "tensor" for _, kind in outs):
+            continue
+        required, optional, passed = ["Stream stream"], [], ["NativeObject.Raw(stream, StreamHandle.Null)"]
+        for p, kind, from_struct in api.eager_inputs(op):
+            name = safe(p.name)
+            if kind.startswith("in:"):
+                declared, default = f"{class_of(kind[3:])} {name}", "null"
+                passed.append(f"NativeObject.Raw({name}, {camel(kind[3:])}Handle.Null)")
+            else:
+                declared, default = f"{TYPES[kind]} {name}", {"bool": "false", "text": "null"}.get(kind, "0")
+                passed.append(f"({name} ? 1u : 0u)" if kind == "bool" else name)
+            if from_struct or api.has_default(op, p.name):
+                optional.append(f"{declared} = {default}")
+            else:
+                required.append(declared)
+        passed += [f"out h{i}" for i in range(len(outs))]
+        doc = (op.desc.doc + "\n\n" if op.desc and op.desc.doc else "") + op.eager.doc
+        result = "Tensor" if len(outs) == 1 else "Tensor[]"
+        made = ", ".join(f"Tensor.Wrap(h{i})" for i in range(len(outs)))
+        lines += [
+            xml(doc, "    "),
+            f"    public static {result} {camel(op.name)}({', '.join(required + optional)}) {{",
+            *(f"      TensorHandle h{i};" for i in range(len(outs))),
+            f"      RudaNative.{eager_name(api, op)}({', '.join(passed)});",
+            f"      return {made};" if len(outs) == 1 else f"      return new[] {{ {made} }};",
+            "    }",
+        ]
+    lines += [
+        "  }",
+        "",
+        "  /// <summary>Plans: one method an operator; see PlanBuilder.</summary>",
+        "  public static class Plans {",
+    ]
+    for op in api.plannable():
+        required, optional, body = ["Context context"], [], []
+        for f, kind, part in api.fillable(op):
+            if not kind:
+                continue
+            name, type_ = safe(f.name), {"TENSOR": "Operand", "HANDLE": "NativeObject", "TEXT": "string"}.get(
+                kind
+            )
+            if kind.endswith("_ARRAY"):
+                type_ = "double[]" if kind[0] == "F" else "long[]"
+            elif not type_:
+                type_ = {"F": "double", "B": "bool"}.get(kind[0], "long")
+            if is_optional(api, op, f, kind, part):
+                mark = "?" if type_ in ("double", "bool", "long") else ""
+                optional.append(f"{type_}{mark} {name} = null")
+            else:
+                required.append(f"{type_} {name}")
+            body.append(f'.Set("{f.name}", {name})')
+        arguments = [*required, *optional, "PlanOptions options = null"]
+        lines += [
+            xml(op.desc.doc + "\n\n" + op.plan_create.doc, "    "),
+            f"    public static Plan {camel(op.name)}({', '.join(arguments)}) {{",
+            f'      return new PlanBuilder("{op.name}"){"".join(body)}.Options(options).Create(context);',
+            "    }",
+        ]
+    lines += ["  }", "}", ""]
+    return "\n".join(lines)
+
+
+CLASSES = {
+    "context": "Context",
+    "stream": "Stream",
+    "tensor": "Tensor",
+    "plan": "Plan",
+    "cancel": "CancelToken",
+    "workspace": "Workspace",
+    "event": "Event",
+}
+
+
+def class_of(handle):
+    return CLASSES.get(handle, f"NativeObject<{camel(handle)}Handle>")
+
+
+def emit(api, groups, files):
+    files["Constants.cs"] = constants(api, groups)
+    files["Ops.cs"] = operators(api)

@@ -1,0 +1,151 @@
+# bindings/emit_java.py - the Java side of operators and constants.
+# SPDX-License-Identifier: Apache-2.0
+"""Called by generate.py."""
+
+from emit_c import camel, eager_name
+
+HEAD = "// Made by bindings/generate.py.\npackage io.ruda;\n\n"
+TYPES = {
+    "u32": "int",
+    "i32": "int",
+    "u64": "long",
+    "i64": "long",
+    "bool": "boolean",
+    "f32": "float",
+    "f64": "double",
+    "text": "String",
+}
+KEYWORDS = {
+    "in",
+    "final",
+    "new",
+    "this",
+    "super",
+    "int",
+    "long",
+    "float",
+    "double",
+    "boolean",
+    "byte",
+    "short",
+    "char",
+    "default",
+    "switch",
+    "case",
+    "package",
+    "import",
+    "class",
+    "native",
+    "volatile",
+    "transient",
+    "static",
+} - {"in"}
+CLASSES = {
+    "context": "Context",
+    "stream": "Stream",
+    "tensor": "Tensor",
+    "plan": "Plan",
+    "cancel": "CancelToken",
+    "workspace": "Workspace",
+    "event": "Event",
+}
+
+
+def safe(name):
+    name = camel(name, lower=True)
+    return name + "_" if name in KEYWORDS else name
+
+
+def javadoc(doc, indent):
+    text = (
+        doc.replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+        .replace("*/", "* /")
+        .replace("@", "&#64;")
+    )
+    lines = text.replace("\\", "&#92;").split("\n")
+    return "\n".join([f"{indent}/**", *(f"{indent} * {line}".rstrip() for line in lines), f"{indent} */"])
+
+
+def constants(groups, files):
+    for name, members, doc in groups:
+        lines = [
+            HEAD + javadoc(doc or f"Constants of {name}.", ""),
+            f"public final class {name} {{",
+            f"  private {name}() {{}}",
+        ]
+        lines += [
+            f"  public static final int {m} = {n if n < 1 << 31 else n - (1 << 32)};" for m, n in members
+        ]
+        lines += [
+            "",
+            "  /** The name of a constant, or its number as text. */",
+            "  public static String name(int value) {",
+            "    switch (value) {",
+        ]
+        seen = set()
+        for m, n in members:
+            if n not in seen:
+                lines.append(f'      case {m}: return "{m}";')
+                seen.add(n)
+        lines += ["      default: return Integer.toString(value);", "    }", "  }", "}", ""]
+        files[f"io/ruda/{name}.java"] = "\n".join(lines)
+
+
+def method(api, op, with_struct):
+    """One overload: with the fields of an options struct, or with their defaults."""
+    declared, passed, objects = ["Stream stream"], ["p[0]"], ["stream"]
+    for p, kind, from_struct in api.eager_inputs(op):
+        name = safe(p.name)
+        if from_struct and not with_struct:
+            passed.append("0")
+        elif kind.startswith("in:"):
+            declared.append(f"{CLASSES.get(kind[3:], 'NativeHandle')} {name}")
+            passed.append(f"p[{len(objects)}]")
+            objects.append(name)
+        elif kind == "text":
+            declared.append(f"String {name}")
+            passed.append(f"NativeHandle.text({name})")
+        else:
+            declared.append(f"{TYPES[kind]} {name}")
+            passed.append(f"({name} ? 1 : 0)" if kind == "bool" else name)
+    outs = api.eager_outputs(op)
+    passed += [f"o{i}" for i in range(len(outs))]
+    doc = (op.desc.doc + "\n\n" if op.desc and op.desc.doc else "") + op.eager.doc
+    made = ", ".join(f"Tensor.of(o{i}[0])" for i in range(len(outs)))
+    result = "Tensor" if len(outs) == 1 else "Tensor[]"
+    return [
+        "",
+        javadoc(doc, "  "),
+        f"  public static {result} {camel(op.name, lower=True)}({', '.join(declared)}) {{",
+        *(f"    long[] o{i} = new long[1];" for i in range(len(outs))),
+        f"    NativeHandle.with(p -> Raw.{eager_name(api, op)}({', '.join(passed)}), {', '.join(objects)});",
+        f"    return {made};" if len(outs) == 1 else f"    return new Tensor[] {{{made}}};",
+        "  }",
+    ]
+
+
+def operators(api):
+    lines = [
+        HEAD + "import io.ruda.internal.Raw;\n",
+        "/** Operators: each call makes its outputs. */",
+        "public final class Ops {",
+        "  private Ops() {}",
+    ]
+    for op in api.callable_ops():
+        if any(kind != "tensor" for _, kind in api.eager_outputs(op)):
+            continue
+        lines += method(api, op, True)
+        if any(from_struct for _, _, from_struct in api.eager_inputs(op)):
+            lines += method(api, op, False)
+    return "\n".join(lines + ["}", ""])
+
+
+def emit(api, groups, files):
+    constants(groups, files)
+    files["io/ruda/Built.java"] = (
+        HEAD
+        + f"final class Built {{\n  static final int LEVEL = {api.level};\n\n  private Built() {{}}\n}}\n"
+    )
+    files["io/ruda/Ops.java"] = operators(api)

@@ -1,0 +1,170 @@
+# bindings/emit_python.py - the Python side of operators and constants.
+# SPDX-License-Identifier: Apache-2.0
+"""Called by generate.py."""
+
+import keyword
+
+from emit_c import camel, eager_name
+
+HEAD = '"""{}"""\n# Made by bindings/generate.py.\n'
+SCALAR_HINT = {
+    "u32": "int",
+    "i32": "int",
+    "u64": "int",
+    "i64": "int",
+    "bool": "bool",
+    "f32": "float",
+    "f64": "float",
+    "text": "str",
+}
+
+
+def safe(name):
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+def quote(doc, indent):
+    text = doc.replace("\\", "\\\\").replace('"""', "'''")
+    return '"""' + text.replace("\n", "\n" + indent) + '"""'
+
+
+def constants(api, groups):
+    lines = [HEAD.format("Constants of the C API."), "import enum\n", f"API_LEVEL = {api.level}\n"]
+    stub = ["import enum\n", "API_LEVEL: int\n"]
+    for name, members, doc in groups:
+        body = [f"class {name}(enum.IntEnum):"]
+        if doc:
+            body.append(f"    {quote(doc, '    ')}")
+        # Two enums of one prefix share a class; where their numbers meet it is no enum, which would merge
+        # their names.
+        if len({n for _, n in members}) < len(members):
+            body[0] = f"class {name}:"
+        flat = [f"    {safe(m)} = {n}" for m, n in members]
+        lines += ["", *body, *flat, ""]
+        stub += ["", body[0], *flat, ""]
+    lines += [f"__all__ = {[name for name, _, _ in groups]!r}", ""]
+    return "\n".join(lines), "\n".join(stub) + "\n"
+
+
+def default_of(kind):
+    return {"in:": "None", "tex": "None", "boo": "False", "f32": "0.0", "f64": "0.0"}.get(kind[:3], "0")
+
+
+def hint(kind):
+    if kind.startswith("in:"):
+        return camel(kind[3:]) if kind[3:] in ("tensor", "stream", "cancel") else "Handle"
+    return SCALAR_HINT[kind]
+
+
+def operators(api):
+    lines = [
+        HEAD.format("Operators: each call makes its outputs."),
+        "from . import _raw",
+        "from ._core import given, op_stream, wrap\n",
+    ]
+    stub = ["from typing import Optional, Tuple", "from ._core import Cancel, Handle, Stream, Tensor\n"]
+    names = []
+    for op in api.callable_ops():
+        outs = [kind for _, kind in api.eager_outputs(op)]
+        # Required ones in order, then those with a default; the stream and the fields of a struct by name
+        # only.
+        required, optional, named, handles, passed = [], [], [], [], ["s"]
+        for p, kind, from_struct in api.eager_inputs(op):
+            name = safe(p.name)
+            default = default_of(kind)
+            if kind.startswith("in:"):
+                handles.append(name)
+                passed.append(f'given({name}, "{kind[3:]}", "{p.name}")')
+            else:
+                passed.append(name)
+            if from_struct or api.has_default(op, p.name):
+                typed = f"Optional[{hint(kind)}] = None" if default == "None" else f"{hint(kind)} = ..."
+                (named if from_struct else optional).append((f"{name}={default}", f"{name}: {typed}"))
+            else:
+                required.append((name, f"{name}: {hint(kind)}"))
+        positional = required + optional
+        keywords = named + [("stream=None", "stream: Optional[Stream] = None")]
+        doc = (op.desc.doc + "\n\n" if op.desc and op.desc.doc else "") + op.eager.doc
+        call = f"_raw.{eager_name(api, op)}({', '.join(passed)})"
+        lines += [
+            "",
+            f"def {safe(op.name)}({', '.join(a for a, _ in [*positional, ('*', '*'), *keywords])}):",
+            f"    {quote(doc, '    ')}",
+            f"    s, context = op_stream({', '.join(['stream', *handles])})",
+        ]
+        if len(outs) == 1:
+            lines.append(f'    return wrap("{outs[0]}", {call}, context)')
+        else:
+            lines += [
+                f"    made = {call}",
+                "    return ("
+                + ", ".join(f'wrap("{k}", made[{i}], context)' for i, k in enumerate(outs))
+                + ")",
+            ]
+        lines.append("")
+        result = "Tensor" if len(outs) == 1 else "Tuple[" + ", ".join("Optional[Tensor]" for _ in outs) + "]"
+        typed = [t for _, t in positional] + ["*"] + [t for _, t in keywords]
+        stub.append(f"def {safe(op.name)}({', '.join(typed)}) -> {result}: ...")
+        names.append(safe(op.name))
+    lines.append(f"\n__all__ = {names!r}\n")
+    return "\n".join(lines), "\n".join(stub) + "\n"
+
+
+FIELD_HINT = {"TENSOR": "Operand", "HANDLE": "Handle", "TEXT": "str"}
+
+
+def field_hint(kind):
+    if kind.endswith("_ARRAY"):
+        return "Sequence[float]" if kind[0] == "F" else "Sequence[int]"
+    return FIELD_HINT.get(kind) or {"F": "float", "B": "bool"}.get(kind[0], "int")
+
+
+def is_optional(api, op, field, kind, part):
+    """Operands and real numbers of the descriptor itself are required unless their comment names a
+    default."""
+    return part > 0 or api.has_default(op, field.name) or kind not in ("TENSOR", "F32", "F64")
+
+
+def plans(api):
+    lines = [
+        HEAD.format("Plans: one function an operator; operands are tensors or TensorDesc."),
+        "from ._plan import Plan, make\n",
+    ]
+    stub = [
+        "from typing import Any, Optional, Sequence, Union",
+        "from ._core import Context, Handle, Tensor",
+        "from ._plan import Plan, TensorDesc\n",
+        "Operand = Union[Tensor, TensorDesc]\n",
+    ]
+    names = []
+    for op in api.plannable():
+        arguments, typed, passed = [], [], []
+        for f, kind, part in api.fillable(op):
+            if not kind:
+                continue
+            name, optional = safe(f.name), is_optional(api, op, f, kind, part)
+            arguments.append(f"{name}=None" if optional else name)
+            typed.append(
+                f"{name}: Optional[{field_hint(kind)}] = None" if optional else f"{name}: {field_hint(kind)}"
+            )
+            passed.append(f'"{f.name}": {name}')
+        doc = op.desc.doc + "\n\n" + op.plan_create.doc
+        lines += [
+            "",
+            f"def {safe(op.name)}(context, *, {', '.join(arguments)}, **options):",
+            f"    {quote(doc, '    ')}",
+            f'    return make(context, "{op.name}", {{{", ".join(passed)}}}, options)',
+            "",
+        ]
+        stub.append(
+            f"def {safe(op.name)}(context: Context, *, {', '.join(typed)}, **options: Any) -> Plan: ..."
+        )
+        names.append(safe(op.name))
+    lines.append(f"\n__all__ = {names!r}\n")
+    return "\n".join(lines), "\n".join(stub) + "\n"
+
+
+def emit(api, groups, files):
+    files["_constants.py"], files["_constants.pyi"] = constants(api, groups)
+    files["_ops.py"], files["_ops.pyi"] = operators(api)
+    files["plans.py"], files["plans.pyi"] = plans(api)

@@ -1,0 +1,354 @@
+# bindings/python/ruda/_core.py - handles, contexts, streams, events, cancel tokens.
+# SPDX-License-Identifier: Apache-2.0
+"""A handle is a capsule that holds one reference. Every call takes a reference of its own while the
+interpreter is locked, so close() may come from any thread. Objects may be closed and dropped in any order."""
+
+import contextvars
+import threading
+
+from ._load import _raw
+from . import _errors
+from ._constants import Backend, LogLevel
+
+_current_stream = contextvars.ContextVar("ruda_stream", default=None)
+
+# Buffers that tensors borrow, by the number of the loan.
+_loans = {}
+_loan_lock = threading.Lock()
+_loan_count = 0
+
+
+def lend(buffer):
+    """Keeps `buffer` alive until the library gives the number back."""
+    global _loan_count
+    with _loan_lock:
+        _loan_count += 1
+        _loans[_loan_count] = buffer
+        return _loan_count
+
+
+def take_returned():
+    """Lets go of the buffers that no tensor uses any more."""
+    while (number := _raw.rudax_take_returned()) >= 0:
+        _loans.pop(number, None)
+
+
+_raw._set_hooks(_errors.make, take_returned)
+
+
+def read_text(call, size=256):
+    """The text of a function that follows the rule of ruda_backend_report."""
+    while True:
+        buffer = bytearray(size)
+        needed = call(buffer)
+        if needed <= size:
+            return buffer[: max(needed - 1, 0)].decode("utf-8", "replace")
+        size = needed
+
+
+class Handle:
+    """An object of the library. close() releases it now; the with statement does so at its end."""
+
+    __slots__ = ("_h", "_context", "__weakref__")
+
+    def __init__(self, capsule, context=None):
+        self._h, self._context = capsule, context
+
+    def close(self):
+        """Releases the object; again is fine. From any thread."""
+        _raw._close(self._h)
+
+    @property
+    def closed(self):
+        return not _raw._is_open(self._h)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __reduce__(self):
+        raise TypeError(f"a {type(self).__name__} cannot be pickled")
+
+
+_classes = {}
+
+
+def register(kind):
+    """Names the class of a handle type."""
+
+    def remember(cls):
+        _classes[kind] = cls
+        cls.KIND = kind
+        return cls
+
+    return remember
+
+
+def wrap(kind, capsule, context):
+    """The object for a handle that a call made; None for an output that was left out."""
+    if capsule is False or capsule is None:
+        return None
+    cls = _classes.get(kind)
+    if cls is None:
+        name = "".join(word.capitalize() for word in kind.split("_"))
+        cls = register(kind)(type(name, (Handle,), {"__slots__": (), "__module__": "ruda"}))
+    made = cls.__new__(cls)
+    Handle.__init__(made, capsule, context)
+    return made
+
+
+def given(value, kind, name):
+    """The capsule of an argument; None stays None."""
+    if value is None:
+        return None
+    if isinstance(value, Handle) and (value.KIND == kind):
+        return value._h
+    raise TypeError(f"{name} is a {type(value).__name__}, expected a {kind}")
+
+
+def op_stream(stream, *operands):
+    """The stream of a call and the context of its results: the one given, else the current one where it fits
+    the operands, else the default stream of their context."""
+    if stream is not None:
+        return given(stream, "stream", "stream"), stream._context
+    context = next((o._context for o in operands if isinstance(o, Handle) and o._context is not None), None)
+    current = _current_stream.get()
+    if current is not None and (context is None or current._context is context):
+        return current._h, current._context
+    if context is None:
+        raise TypeError("there is no operand to take the stream from: pass stream=")
+    return context._default_stream(operands), context
+
+
+@register("context")
+class Context(Handle):
+    """One device of one backend with its caches, threads and log. backend: "auto", "cpu", "cuda", "cuda:1"
+    or a Backend.
+
+    host_threads: threads of the CPU backend, 0 = all that the process may use. memory_limit: bytes for
+    tensors and workspaces, 0 = no limit."""
+
+    __slots__ = ("_stream",)
+
+    def __init__(
+        self, backend="auto", device=0, *, host_threads=0, log_level=0, plan_cache_capacity=0, memory_limit=0
+    ):
+        if isinstance(backend, str):
+            name, _, ordinal = backend.partition(":")
+            if name.upper() not in Backend.__members__ or (ordinal and not ordinal.isdigit()):
+                raise ValueError(f"backend is {backend!r}, expected auto, cpu, cuda or cuda:<ordinal>")
+            backend, device = Backend[name.upper()], int(ordinal or device)
+        super().__init__(
+            _raw.rudax_context_create(
+                backend, device, host_threads, log_level, plan_cache_capacity, memory_limit
+            )
+        )
+        self._context, self._stream = None, None
+
+    def _default_stream(self, operands=()):
+        stream = self._stream
+        if stream is None:
+            context = self._h
+            if self.closed:  # its tensors live on: any of them leads to it
+                tensor = next(o for o in operands if isinstance(o, Handle) and o.KIND == "tensor")
+                context = _raw.ruda_tensor_get_context(tensor._h)
+            stream = self._stream = _raw.ruda_stream_create(context, 0)
+        return stream
+
+    def close(self):
+        """Releases the context; what was made from it lives on until it is closed or dropped itself."""
+        if self._stream is not None:
+            _raw._close(self._stream)
+            self._stream = None
+        super().close()
+        take_returned()
+
+    def _get(self, what):
+        return _raw.rudax_context_get(self._h, what)
+
+    @property
+    def backend(self):
+        return Backend(self._get(0))
+
+    @property
+    def device(self):
+        return self._get(1)
+
+    @property
+    def host_threads(self):
+        return self._get(2)
+
+    @property
+    def allocated_bytes(self):
+        return self._get(3)
+
+    @property
+    def cached_bytes(self):
+        return self._get(4)
+
+    @property
+    def peak_bytes(self):
+        return self._get(5)
+
+    @property
+    def device_name(self):
+        return read_text(lambda text: _raw.rudax_context_device_name(self._h, text))
+
+    @property
+    def live_objects(self):
+        """Objects that hang below the context, its default stream among them."""
+        return _raw.ruda_context_live_objects(self._h)
+
+    def trim(self):
+        """Gives cached memory and cached plans back."""
+        _raw.ruda_context_trim(self._h)
+        take_returned()
+
+    def set_log_level(self, level):
+        _raw.rudax_log_level(self._h, LogLevel(level))
+
+    def drain_log(self):
+        """The log lines that wait, as (level, component, text)."""
+        lines, buffer = [], bytearray(16384)
+        while used := _raw.ruda_log_drain(self._h, buffer):
+            for line in buffer[:used].decode("utf-8", "replace").splitlines():
+                level, _, rest = line.partition(" ")
+                component, _, text = rest.partition(" ")
+                lines.append((level, component, text))
+        return lines
+
+    def stream(self):
+        return Stream(self)
+
+    def event(self):
+        return Event(self)
+
+    def workspace(self, size):
+        return wrap("workspace", _raw.ruda_workspace_create(self._h, size), self)
+
+    def empty(self, shape, dtype=2):
+        return _tensor().empty(self, shape, dtype)
+
+    def zeros(self, shape, dtype=2, *, stream=None):
+        return _tensor().full(self, shape, 0, dtype, stream=stream)
+
+    def full(self, shape, value, dtype=2, *, stream=None):
+        return _tensor().full(self, shape, value, dtype, stream=stream)
+
+    def tensor(self, data, dtype=None, *, stream=None):
+        """A copy of a number, nested sequences, or anything with a buffer, NumPy arrays among them."""
+        return _tensor().from_data(self, data, dtype, stream=stream)
+
+    def wrap(self, buffer, dtype=None, shape=None):
+        """A tensor over the memory of `buffer`, which stays alive and exported while any tensor uses it. A
+        buffer that is not writable makes a read-only tensor. CPU contexts."""
+        return _tensor().over(self, buffer, dtype, shape)
+
+    def __repr__(self):
+        return "<ruda.Context closed>" if self.closed else f"<ruda.Context {self.device_name}>"
+
+
+def _tensor():
+    return _classes["tensor"]
+
+
+@register("stream")
+class Stream(Handle):
+    """An ordered queue of work. In a with statement it is the current stream of the thread or task, and is
+    closed after."""
+
+    __slots__ = ("_tokens",)
+
+    def __init__(self, context):
+        super().__init__(_raw.ruda_stream_create(context._h, 0), context)
+
+    def sync(self):
+        """Waits for all submitted work; raises the first error of asynchronous work."""
+        _raw.ruda_stream_sync(self._h)
+
+    def done(self):
+        """Whether all submitted work is done."""
+        return bool(_raw.rudax_stream_done(self._h))
+
+    def wait(self, event):
+        """Later work waits for the event."""
+        _raw.ruda_stream_wait(self._h, event._h)
+
+    def use(self):
+        """A context manager: the stream is the current one inside, and stays open."""
+        return _Use(self)
+
+    def __enter__(self):
+        self._tokens = getattr(self, "_tokens", ()) + (_current_stream.set(self),)
+        return self
+
+    def __exit__(self, *_):
+        *rest, token = self._tokens
+        self._tokens = tuple(rest)
+        _current_stream.reset(token)
+        self.close()
+
+
+class _Use:
+    def __init__(self, stream):
+        self.stream = stream
+
+    def __enter__(self):
+        self.token = _current_stream.set(self.stream)
+        return self.stream
+
+    def __exit__(self, *_):
+        _current_stream.reset(self.token)
+
+
+def current_stream():
+    """The current stream of this thread or task, or None."""
+    return _current_stream.get()
+
+
+@register("event")
+class Event(Handle):
+    """A point in a stream's order."""
+
+    __slots__ = ()
+
+    def __init__(self, context):
+        super().__init__(_raw.ruda_event_create(context._h), context)
+
+    def record(self, stream=None):
+        _raw.ruda_event_record(self._h, stream._h if stream is not None else op_stream(None, self)[0])
+
+    def sync(self):
+        _raw.ruda_event_sync(self._h)
+
+    def elapsed(self, later):
+        """Seconds between two recorded events."""
+        return _raw.ruda_event_elapsed(self._h, later._h)
+
+
+@register("cancel")
+class Cancel(Handle):
+    """Stops work that carries it. request() may come from any thread."""
+
+    __slots__ = ()
+
+    def __init__(self):
+        super().__init__(_raw.ruda_cancel_create())
+
+    def request(self):
+        _raw.ruda_cancel_request(self._h)
+
+    def reset(self):
+        _raw.ruda_cancel_reset(self._h)
+
+
+def backend_report():
+    """Every backend and library: path and version, or why it is missing."""
+    return read_text(_raw.ruda_backend_report, 4096)
+
+
+def device_count(backend):
+    """Devices of a backend that answer."""
+    return _raw.ruda_backend_probe(Backend[backend.upper()] if isinstance(backend, str) else backend)

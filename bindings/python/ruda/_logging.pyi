@@ -1,0 +1,19 @@
+import logging
+from types import TracebackType
+from typing import Optional, Type
+
+from ._core import Context
+
+class LogDrain:
+    def __init__(
+        self, context: Context, logger: Optional[logging.Logger] = None, *, interval: float = ...
+    ) -> None: ...
+    def fetch(self) -> bool: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> LogDrain: ...
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        value: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None: ...

@@ -1,0 +1,157 @@
+# bindings/python/ruda/_plan.py - plans: an operator prepared for fixed layouts, run into given tensors.
+# SPDX-License-Identifier: Apache-2.0
+"""A plan is made by ruda.plans.<op>(context, operands..., parameters..., options...) and called with its
+operands by name."""
+
+from ._load import _raw
+from ._constants import BindKind
+from ._core import Handle, op_stream, read_text, register, wrap
+from ._tensor import DType, Tensor, dtype_from, extents
+
+
+class TensorDesc:
+    """dtype, shape and strides (in elements; None = contiguous) of an operand that is not there yet."""
+
+    __slots__ = ("shape", "dtype", "strides")
+
+    def __init__(self, shape, dtype=DType.F32, strides=None):
+        self.shape, self.dtype = extents(shape), dtype_from(dtype)
+        self.strides = None if strides is None else tuple(strides)
+
+    def __repr__(self):
+        return f"TensorDesc({list(self.shape)}, {self.dtype.name})"
+
+
+def encode(name, value):
+    """The numbers that stand for a value, by the rule of bindings/common/descriptor.h."""
+    if isinstance(value, Tensor):
+        return (ord("T"), value._h)
+    if isinstance(value, TensorDesc):
+        return (
+            ord("t"),
+            value.dtype,
+            0,
+            len(value.shape),
+            int(value.strides is not None),
+            *value.shape,
+            *(value.strides or ()),
+        )
+    if isinstance(value, Handle):
+        return (ord("h"), value._h)
+    if isinstance(value, float):
+        return (ord("f"), value)
+    if isinstance(value, str):
+        raw = value.encode()
+        return (ord("s"), len(raw), *raw)
+    if isinstance(value, (list, tuple)):
+        real = any(isinstance(v, float) for v in value)
+        return (ord("g" if real else "a"), len(value), *(map(float, value) if real else value))
+    if hasattr(value, "__index__"):
+        return (ord("i"), int(value))
+    if hasattr(value, "__float__"):
+        return (ord("f"), float(value))
+    raise TypeError(f"{name} is a {type(value).__name__}, which no parameter holds")
+
+
+def make(context, op, fields, options):
+    """The plan of operator `op`; a field that is None keeps its default."""
+    names, values = [], []
+    for name, value in [*fields.items(), *((f"options.{key}", value) for key, value in options.items())]:
+        if value is not None:
+            names.append(name)
+            values += encode(name, value)
+    made = wrap("plan", _raw.rudax_plan_create(context._h, op, " ".join(names), values), context)
+    made._slots = made._read_slots()
+    return made
+
+
+@register("plan")
+class Plan(Handle):
+    """An operator prepared for fixed layouts. Call it with a tensor for each operand, outputs too."""
+
+    __slots__ = ("_slots",)
+
+    def __init__(self, *_, **__):
+        raise TypeError("plans are made by the functions of ruda.plans")
+
+    def _read_slots(self):
+        slots = {}
+        for slot in range(_raw.rudax_plan_get(self._h, 0)):
+            is_output = 0
+
+            def call(text, slot=slot):
+                nonlocal is_output
+                needed, is_output = _raw.rudax_plan_slot(self._h, slot, text)
+                return needed
+
+            name = read_text(call)
+            slots[name] = (slot, bool(is_output))
+        return slots
+
+    @property
+    def slots(self):
+        """Operands by name: (number, whether it is an output)."""
+        return dict(self._slots)
+
+    @property
+    def op(self):
+        return read_text(lambda text: _raw.rudax_plan_text(self._h, 0, text))
+
+    @property
+    def kernel(self):
+        return read_text(lambda text: _raw.rudax_plan_text(self._h, 1, text))
+
+    @property
+    def workspace_bytes(self):
+        return _raw.rudax_plan_get(self._h, 1)
+
+    @property
+    def capturable(self):
+        return bool(_raw.rudax_plan_get(self._h, 3))
+
+    @property
+    def deterministic(self):
+        return bool(_raw.rudax_plan_get(self._h, 4))
+
+    def explain(self):
+        """Which kernel was chosen and why each better one declined."""
+        return read_text(lambda text: _raw.ruda_plan_explain(self._h, text), 1024)
+
+    def warm(self, stream=None):
+        _raw.ruda_plan_warm(self._h, op_stream(stream, self)[0])
+
+    def __call__(self, *, stream=None, workspace=None, cancel=None, timeout_ns=0, **operands):
+        values = []
+        for name, value in operands.items():
+            if name not in self._slots:
+                raise TypeError(f"{self.op} has no operand {name}: it has {', '.join(self._slots)}")
+            values.append(self._slots[name][0])
+            if isinstance(value, Tensor):
+                values += (BindKind.TENSOR, value._h)
+            elif isinstance(value, Handle):
+                values += (BindKind.HANDLE, value._h)
+            elif isinstance(value, float):
+                values += (BindKind.F64, value)
+            else:
+                values += (BindKind.I64, value)
+        s, _ = op_stream(stream, *operands.values())
+        _raw.rudax_plan_execute(
+            self._h,
+            s,
+            None if workspace is None else workspace._h,
+            values,
+            None if cancel is None else cancel._h,
+            timeout_ns,
+        )
+
+    execute = __call__
+
+
+def op_names():
+    """The operators of the library."""
+    return [read_text(lambda text, i=i: _raw.rudax_op_name(i, text)) for i in range(_raw.ruda_op_count())]
+
+
+def op_kernels(op, backend=1):
+    """The kernels of an operator on a backend, best first."""
+    return read_text(lambda text: _raw.ruda_op_kernels(op, backend, text)).split()

@@ -1,0 +1,426 @@
+# bindings/python/ruda/_tensor.py - tensors: shape, views, copies, buffers, NumPy, DLPack.
+# SPDX-License-Identifier: Apache-2.0
+"""A view shares storage with the tensor it was made from. Reading and writing host memory copies;
+numpy_view() and wrap() do not. NumPy is imported only by the functions that return arrays."""
+
+import math
+import operator
+
+from ._load import _raw
+from ._constants import Backend, DType
+from ._core import Context, Handle, lend, op_stream, register, take_returned, wrap
+
+# dtype -> format of a buffer (struct, memoryview, NumPy)
+FORMATS = {
+    DType.F64: "d",
+    DType.F32: "f",
+    DType.F16: "e",
+    DType.I8: "b",
+    DType.U8: "B",
+    DType.I16: "h",
+    DType.U16: "H",
+    DType.I32: "i",
+    DType.U32: "I",
+    DType.I64: "q",
+    DType.U64: "Q",
+    DType.BOOL: "?",
+}
+_CODES = {"d": DType.F64, "f": DType.F32, "e": DType.F16, "?": DType.BOOL}
+_INTEGERS = {
+    (False, 1): DType.U8,
+    (True, 1): DType.I8,
+    (False, 2): DType.U16,
+    (True, 2): DType.I16,
+    (False, 4): DType.U32,
+    (True, 4): DType.I32,
+    (False, 8): DType.U64,
+    (True, 8): DType.I64,
+}
+
+
+def dtype_of_format(code, size):
+    """The dtype of a buffer's elements; None when there is none."""
+    code = code.lstrip("@=<" if memoryview(b"\1\0").cast("H")[0] == 1 else "@=>!")
+    if code in _CODES:
+        return _CODES[code]
+    if len(code) == 1 and code in "bhilqBHILQ":
+        return _INTEGERS[code.islower(), size]
+    return None
+
+
+def dtype_from(value):
+    """A DType from a DType, its number or its name ("f32", "F32", "float32")."""
+    if isinstance(value, str):
+        name = value.upper()
+        for long, short in (("BFLOAT", "BF"), ("FLOAT", "F"), ("UINT", "U"), ("INT", "I")):
+            if name.startswith(long):
+                name = short + name[len(long) :]
+        if name not in DType.__members__:
+            raise ValueError(f"no dtype is called {value!r}")
+        return DType[name]
+    return DType(value)
+
+
+def flatten(data):
+    """(shape, flat list) of nested sequences."""
+    if not isinstance(data, (list, tuple)):
+        return (), [data]
+    if not data:
+        return (0,), []
+    parts = [flatten(item) for item in data]
+    if any(shape != parts[0][0] for shape, _ in parts):
+        raise ValueError("nested sequences have different lengths")
+    return (len(data), *parts[0][0]), [value for _, flat in parts for value in flat]
+
+
+def extents(shape):
+    return (operator.index(shape),) if not isinstance(shape, (tuple, list)) else tuple(shape)
+
+
+@register("tensor")
+class Tensor(Handle):
+    """Elements of one dtype with a shape and strides, in the memory of a context's device."""
+
+    __slots__ = ("_facts",)
+
+    def __init__(self, *_, **__):
+        raise TypeError("tensors are made by a Context: empty, zeros, full, tensor, wrap; or by from_dlpack")
+
+    # ---- making ----
+
+    @staticmethod
+    def empty(context, shape, dtype=DType.F32):
+        return wrap(
+            "tensor", _raw.rudax_tensor_create(context._h, dtype_from(dtype), extents(shape)), context
+        )
+
+    @staticmethod
+    def full(context, shape, value, dtype=DType.F32, *, stream=None):
+        made = Tensor.empty(context, shape, dtype)
+        return made.fill(value, stream=stream)
+
+    @staticmethod
+    def from_data(context, data, dtype=None, *, stream=None):
+        wanted = None if dtype is None else dtype_from(dtype)
+        if isinstance(data, (bool, int, float, list, tuple)):
+            shape, flat = flatten(data)
+            kind = wanted if wanted in FORMATS else None
+            if wanted is None:
+                kinds = {type(value) for value in flat}
+                kind = (
+                    DType.BOOL
+                    if kinds == {bool}
+                    else DType.I32 if kinds <= {bool, int} and kinds else DType.F32
+                )
+            import array
+            import struct
+
+            code = FORMATS[kind or DType.F32]
+            raw = (
+                struct.pack(f"={len(flat)}e", *flat)
+                if code == "e"
+                else (bytes(map(bool, flat)) if code == "?" else array.array(code, flat).tobytes())
+            )
+            source, have = raw, kind or DType.F32
+        else:
+            view = memoryview(data)
+            have = dtype_of_format(view.format, view.itemsize)
+            if have is None:
+                raise TypeError(f"elements of format {view.format!r} have no dtype")
+            shape = view.shape
+            source = view if view.c_contiguous else view.tobytes()
+        made = Tensor.empty(context, shape, have)
+        made.write(source, stream=stream)
+        return made if wanted in (None, have) else made.cast(wanted, stream=stream)
+
+    @staticmethod
+    def over(context, buffer, dtype=None, shape=None):
+        take_returned()
+        view = memoryview(buffer)
+        if dtype is None:
+            dtype = dtype_of_format(view.format, view.itemsize)
+            if dtype is None:
+                raise TypeError(f"elements of format {view.format!r} have no dtype")
+        kind = dtype_from(dtype)
+        if shape is None:
+            shape = (
+                view.shape
+                if dtype_of_format(view.format, view.itemsize) == kind
+                else (view.nbytes * 8 // _raw.rudax_dtype_get(kind)[0],)
+            )
+        loan = lend(view)
+        try:
+            return wrap(
+                "tensor",
+                _raw._wrap(context._h, kind, extents(shape), view, int(not view.readonly), loan),
+                context,
+            )
+        except BaseException:
+            from ._core import _loans
+
+            _loans.pop(loan, None)
+            raise
+
+    # ---- facts ----
+
+    def _layout(self):
+        try:
+            return self._facts
+        except AttributeError:
+            self._facts = _raw.rudax_tensor_layout(self._h)
+            return self._facts
+
+    @property
+    def context(self):
+        return self._context
+
+    @property
+    def dtype(self):
+        return DType(self._layout()[0])
+
+    @property
+    def read_only(self):
+        return bool(self._layout()[1] & 0x100)
+
+    @property
+    def nbytes(self):
+        """Bytes of a contiguous copy."""
+        return self._layout()[2]
+
+    @property
+    def is_contiguous(self):
+        return self._layout()[3]
+
+    @property
+    def shape(self):
+        return self._layout()[4]
+
+    @property
+    def strides(self):
+        """In elements."""
+        return self._layout()[5]
+
+    @property
+    def ndim(self):
+        return len(self._layout()[4])
+
+    @property
+    def size(self):
+        return math.prod(self._layout()[4])
+
+    @property
+    def storage_users(self):
+        """Tensors that share the storage."""
+        return _raw.ruda_tensor_storage_users(self._h)
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("a tensor of rank 0 has no length")
+        return self.shape[0]
+
+    def __repr__(self):
+        if self.closed:
+            return "<ruda.Tensor closed>"
+        return f"<ruda.Tensor {self.dtype.name} {list(self.shape)}>"
+
+    # ---- host memory ----
+
+    def write(self, data, *, stream=None):
+        """Copies a contiguous buffer of exactly the tensor's bytes into the tensor."""
+        _raw.ruda_tensor_write(op_stream(stream, self)[0], self._h, data)
+        return self
+
+    def read_into(self, data, *, stream=None):
+        """Copies the tensor, row-major, into a writable buffer of at least its bytes."""
+        _raw.ruda_tensor_read(op_stream(stream, self)[0], self._h, data)
+        return data
+
+    def tobytes(self, *, stream=None):
+        return bytes(self.read_into(bytearray(self.nbytes), stream=stream))
+
+    def tolist(self, *, stream=None):
+        """Nested lists of Python numbers; dtypes without one are read as F32."""
+        source = self if self.dtype in FORMATS else self.cast(DType.F32, stream=stream)
+        raw = source.tobytes(stream=stream)
+        code = FORMATS[source.dtype]
+        if code == "e":
+            import struct
+
+            flat = list(struct.unpack(f"={source.size}e", raw))
+        else:
+            flat = memoryview(raw).cast(code).tolist() if raw else []
+        for extent in reversed(self.shape[1:]):
+            flat = (
+                [flat[i : i + extent] for i in range(0, len(flat), extent)]
+                if extent
+                else [[] for _ in range(math.prod(self.shape[: self.shape.index(0)]))]
+            )
+        return flat if self.shape else flat[0]
+
+    def item(self, *, stream=None):
+        if self.size != 1:
+            raise ValueError(f"a tensor of shape {list(self.shape)} is no single number")
+        value = self.tolist(stream=stream)
+        while isinstance(value, list):
+            value = value[0]
+        return value
+
+    def numpy(self, *, stream=None):
+        """A NumPy array with a copy of the elements."""
+        import numpy
+
+        kind = self.dtype
+        if kind not in FORMATS:
+            raise TypeError(f"NumPy has no type for {kind.name}: use cast")
+        made = numpy.empty(self.shape, numpy.dtype(FORMATS[kind]))
+        if made.size:
+            self.read_into(made, stream=stream)
+        return made
+
+    def numpy_view(self):
+        """A NumPy array over the tensor's own memory, which it keeps alive. CPU only."""
+        import numpy
+
+        return numpy.from_dlpack(self)
+
+    def __array__(self, dtype=None, copy=None):
+        made = self.numpy()
+        return made if dtype is None else made.astype(dtype)
+
+    # ---- DLPack ----
+
+    def __dlpack_device__(self):
+        return (1, 0) if self._context.backend == Backend.CPU else (2, self._context.device)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(
+                f"the tensor is on device {self.__dlpack_device__()}, {tuple(dl_device)} is asked for"
+            )
+        source = self
+        if copy:
+            source = Tensor.empty(self._context, self.shape, self.dtype)
+            self.copy_to(source)
+        if self._context.backend == Backend.CPU:
+            if stream not in (None, -1):
+                raise ValueError("a tensor in host memory takes no stream")
+        elif stream != -1:
+            _raw.ruda_stream_sync(op_stream(None, source)[0])
+        return _raw._to_dlpack(source._h, None, int(max_version is not None and max_version[0] >= 1))
+
+    # ---- work ----
+
+    def fill(self, value, *, stream=None):
+        _raw.ruda_tensor_fill(op_stream(stream, self)[0], self._h, value)
+        return self
+
+    def cast(self, dtype, *, stream=None):
+        """A contiguous copy of another dtype."""
+        s, context = op_stream(stream, self)
+        return wrap("tensor", _raw.ruda_tensor_cast(s, self._h, dtype_from(dtype)), context)
+
+    def contiguous(self, *, stream=None):
+        s, context = op_stream(stream, self)
+        return wrap("tensor", _raw.ruda_tensor_contiguous(s, self._h), context)
+
+    def copy_to(self, to, *, stream=None):
+        """Copies into a tensor of the same shape; dtypes are converted."""
+        _raw.ruda_tensor_copy(op_stream(stream, self)[0], self._h, to._h)
+        return to
+
+    def reshape(self, *shape, stream=None):
+        """The elements under another shape: a view where strides allow it, else a copy."""
+        s, context = op_stream(stream, self)
+        shape = extents(shape[0]) if len(shape) == 1 else shape
+        return wrap("tensor", _raw.rudax_tensor_reshape(s, self._h, shape), context)
+
+    def fence(self, stream):
+        """Orders later use on `stream` after the last writer on another stream."""
+        _raw.ruda_tensor_fence(self._h, stream._h)
+
+    # ---- views ----
+
+    def _view(self, capsule):
+        return wrap("tensor", capsule, self._context)
+
+    def view(self, *shape):
+        """The elements under another shape, never a copy."""
+        return self._view(_raw.ruda_tensor_view(self._h, extents(shape[0]) if len(shape) == 1 else shape))
+
+    def permute(self, *axes):
+        axes = extents(axes[0]) if len(axes) == 1 else axes
+        rank = self.ndim
+        return self._view(_raw.rudax_tensor_permute(self._h, tuple(a + rank if a < 0 else a for a in axes)))
+
+    def transpose(self, first=-2, second=-1):
+        axes = list(range(self.ndim))
+        axes[first], axes[second] = axes[second], axes[first]
+        return self.permute(*axes)
+
+    @property
+    def T(self):
+        return self.permute(*reversed(range(self.ndim)))
+
+    def broadcast_to(self, *shape):
+        return self._view(
+            _raw.ruda_tensor_broadcast(self._h, extents(shape[0]) if len(shape) == 1 else shape)
+        )
+
+    def __getitem__(self, index):
+        """A view by integers, slices, Ellipsis and None, as in NumPy."""
+        index = index if isinstance(index, tuple) else (index,)
+        given = sum(1 for part in index if part is not None and part is not Ellipsis)
+        if given > self.ndim:
+            raise IndexError(f"{given} indices are given, the tensor has rank {self.ndim}")
+        if Ellipsis not in index:
+            index += (Ellipsis,)
+        parts, axis, shape = [], 0, []
+        for part in index:
+            if part is None:
+                shape.append(1)
+            elif part is Ellipsis:
+                for _ in range(self.ndim - given):
+                    parts.append((0, self.shape[axis], 1))
+                    shape.append(self.shape[axis])
+                    axis += 1
+            elif isinstance(part, slice):
+                begin, end, step = part.indices(self.shape[axis])
+                parts.append((begin, end if end >= 0 else -1 - self.shape[axis], step))
+                shape.append(len(range(begin, end, step)))
+                axis += 1
+            else:
+                at, extent = operator.index(part), self.shape[axis]
+                if not -extent <= at < extent:
+                    raise IndexError(f"index {at} is outside axis {axis} of extent {extent}")
+                at += extent if at < 0 else 0
+                parts.append((at, at + 1, 1))
+                axis += 1
+        bounds = [p[0] for p in parts] + [p[1] for p in parts] + [p[2] for p in parts]
+        made = self._view(_raw.rudax_tensor_slice(self._h, bounds))
+        return made if made.shape == tuple(shape) else made.view(shape)
+
+    def __matmul__(self, other):
+        from . import _ops
+
+        if not hasattr(_ops, "matmul") or not isinstance(other, Tensor):
+            return NotImplemented
+        return _ops.matmul(self, other)
+
+
+def from_dlpack(x, *, context=None, stream=None):
+    """A tensor over the memory of `x`, anything with __dlpack__; nothing is copied. context: where it goes;
+    by default that of the current stream, else a CPU context made for it."""
+    if context is None:
+        from ._core import current_stream
+
+        current = current_stream()
+        context = current._context if current is not None else Context("cpu")
+    try:
+        capsule = (
+            x.__dlpack__(max_version=(1, 1))
+            if stream is None
+            else x.__dlpack__(stream=stream, max_version=(1, 1))
+        )
+    except TypeError:  # an exporter from before DLPack 1
+        capsule = x.__dlpack__() if stream is None else x.__dlpack__(stream=stream)
+    return wrap("tensor", _raw._from_dlpack(context._h, capsule), context)

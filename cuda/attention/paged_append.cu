@@ -1,0 +1,108 @@
+// cuda/attention/paged_append.cu - paged_append on the GPU: one block a row.
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/paged_schedule.hpp"
+#include "runtime/launch.hpp"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+namespace ruda::cuda {
+namespace {
+
+constexpr int threads = 128;
+constexpr uint32_t K = RUDA_PAGED_APPEND_K, V = RUDA_PAGED_APPEND_V, K_CACHE = RUDA_PAGED_APPEND_K_CACHE,
+                   V_CACHE = RUDA_PAGED_APPEND_V_CACHE;
+
+struct Rows {
+  const void* rows;
+  void* cache;
+  int64_t heads, dim, row_stride, head_stride, page_stride, slot_stride, cache_head_stride;
+};
+
+struct Args {
+  Rows parts[2];  // keys, values
+  int part_count;
+  const uint32_t* words;  // the schedule's image
+  uint64_t positions_word, tables_word;
+  uint32_t page_size, table_stride;
+};
+
+// The grid covers the rows of the plan; the live count is read here, so that one captured graph serves every
+// step.
+template <class From, class To>
+__global__ void __launch_bounds__(threads) append_rows(const __grid_constant__ Args a) {
+  const uint32_t i = blockIdx.x;
+  if (i >= a.words[0]) return;
+  const uint32_t sequence = a.words[PagedSchedule::ids_word + i], position = a.words[a.positions_word + i];
+  const uint32_t page = a.words[a.tables_word + uint64_t(sequence) * a.table_stride + position / a.page_size];
+  for (int part = 0; part < a.part_count; ++part) {
+    const Rows& r = a.parts[part];
+    const From* from = static_cast<const From*>(r.rows) + i * r.row_stride;
+    To* to = static_cast<To*>(r.cache) + page * r.page_stride + position % a.page_size * r.slot_stride;
+    for (int64_t e = threadIdx.x; e < r.heads * r.dim; e += threads) {
+      const int64_t h = e / r.dim, d = e % r.dim;
+      to[h * r.cache_head_stride + d] = To(float(from[h * r.head_stride + d]));
+    }
+    __syncthreads();  // one cache for both holds the rows of v
+  }
+}
+
+Verdict prepare(const Problem& p, Prepare& prep) {
+  if (p[K].dim(0) > INT32_MAX) return "more than 2^31 - 1 rows";
+  Args& a = prep.state<Args>();
+  const auto part = [&](uint32_t rows, uint32_t cache) {
+    a.parts[a.part_count++] = {nullptr,           nullptr,           p[rows].dim(1),     p[rows].dim(2),
+                               p[rows].stride(0), p[rows].stride(1), p[cache].stride(0), p[cache].stride(1),
+                               p[cache].stride(2)};
+  };
+  part(K, K_CACHE);
+  if (p[V].present) part(V, V_CACHE);
+  return nullptr;
+}
+
+template <class From, class To>
+void launch(const Launch& l, const Args& a) {
+  append_rows<From, To><<<unsigned(l.problem[K].dim(0)), threads, 0, stream_of(l)>>>(a);
+  check_launch(l);
+}
+
+template <class From>
+void launch(const Launch& l, const Args& a) {
+  switch (l.problem[K_CACHE].dtype()) {
+    case RUDA_F32: return launch<From, float>(l, a);
+    case RUDA_F16: return launch<From, __half>(l, a);
+    default: return launch<From, __nv_bfloat16>(l, a);
+  }
+}
+
+void run(const Launch& l) {
+  const auto& schedule = l.object<PagedSchedule>(RUDA_PAGED_APPEND_SCHEDULE);
+  const Operand& cache = l.problem[K_CACHE];
+  schedule.check_fits(cache.dim(1), cache.dim(0), l.problem[K].dim(0), 3, "paged_append");
+  schedule.check_appendable(3);
+  if (l.problem[K].dim(0) == 0) return;
+  schedule.use_on(l.stream);
+  Args a = l.state<Args>();
+  a.parts[0].rows = l.ptr<const void>(K);
+  a.parts[0].cache = l.ptr<void>(K_CACHE);
+  a.parts[1].rows = l.ptr<const void>(V);
+  a.parts[1].cache = l.ptr<void>(V_CACHE);
+  a.words = schedule.device_words();
+  a.positions_word = schedule.positions_word();
+  a.tables_word = schedule.tables_word();
+  a.page_size = schedule.page_size();
+  a.table_stride = schedule.table_stride();
+  switch (l.problem[K].dtype()) {
+    case RUDA_F32: return launch<float>(l, a);
+    case RUDA_F16: return launch<__half>(l, a);
+    default: return launch<__nv_bfloat16>(l, a);
+  }
+}
+
+constexpr Kernel list[] = {{"cuda/paged_append/block_row", prepare, run}};
+
+}  // namespace
+
+extern constinit const Kernels paged_append{list};
+
+}  // namespace ruda::cuda

@@ -1,0 +1,133 @@
+// cuda/elementwise/binary.cu - binary functions on the GPU: one element a thread, any strides, broadcasting.
+// SPDX-License-Identifier: Apache-2.0
+#include "core/convert.hpp"
+#include "core/int_ops.hpp"
+#include "core/op_rows.hpp"
+#include "core/scalar_math.hpp"
+#include "elementwise/strided.cuh"
+
+#include <ruda/elementwise.h>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <algorithm>
+
+namespace ruda::cuda {
+namespace {
+
+// The switch is on a value that all threads share.
+template <class W>
+__device__ W real_function(uint32_t op, W a, W b) {
+  using namespace scalar_math;
+#define RUDA_REAL_RI(NAME, real) \
+  case RUDA_BINARY_##NAME:       \
+    return W(real);
+#define RUDA_REAL_R RUDA_REAL_RI
+#define RUDA_REAL_RIB RUDA_REAL_RI
+#define RUDA_REAL_IB(NAME, real)
+#define RUDA_REAL_I(NAME, real)
+  switch (op) {
+#define RUDA_BINARY_ROW(NAME, name, operands, result, formula, real, integer, ulp) \
+  RUDA_REAL_##operands(NAME, real)
+#include "core/binary_rows.inc"
+#undef RUDA_BINARY_ROW
+  }
+  return 0;
+}
+
+template <class T>
+__device__ uint64_t int_function(uint32_t op, T a, T b) {
+#define RUDA_INT_RI(NAME, integer) \
+  case RUDA_BINARY_##NAME:         \
+    return uint64_t(integer);
+#define RUDA_INT_RIB RUDA_INT_RI
+#define RUDA_INT_IB RUDA_INT_RI
+#define RUDA_INT_I RUDA_INT_RI
+#define RUDA_INT_R(NAME, integer)
+  switch (op) {
+#define RUDA_BINARY_ROW(NAME, name, operands, result, formula, real, integer, ulp) \
+  RUDA_INT_##operands(NAME, integer)
+#include "core/binary_rows.inc"
+#undef RUDA_BINARY_ROW
+  }
+  return 0;
+}
+
+template <class T>
+__device__ T apply(uint32_t op, T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return T(int_function(op, a, b));
+  else if constexpr (std::is_same_v<T, double>)
+    return real_function(op, a, b);
+  else
+    return T(real_function(op, float(a), float(b)));
+}
+
+// b_scalar takes the place of b when b is null.
+template <class T>
+__global__ void __launch_bounds__(strided_threads)
+    binary_elements(const T* a, const T* b, T b_scalar, void* y, uint32_t op, bool to_bool, Strided<3> s) {
+  const int64_t i = int64_t(blockIdx.x) * strided_threads + threadIdx.x;
+  if (i >= s.elements) return;
+  int64_t at[3];
+  strided_offsets(s, i, at);
+  const T r = apply(op, a[at[1]], b ? b[at[2]] : b_scalar);
+  if (to_bool)
+    static_cast<uint8_t*>(y)[at[0]] = float(r) != 0;
+  else
+    static_cast<T*>(y)[at[0]] = r;
+}
+
+Verdict prepare(const Problem& p, Prepare& prep) {
+  const Layout* y = p[RUDA_BINARY_Y].layout.get();
+  const Layout* a = p[RUDA_BINARY_A].layout.get();
+  prep.state<Strided<3>>() =
+      make_strided<3>({y, a, p[RUDA_BINARY_B].present ? p[RUDA_BINARY_B].layout.get() : a});
+  return fits_grid(y->elements) ? nullptr : "more elements than a grid holds";
+}
+
+template <class T>
+void launch(const Launch& l) {
+  const auto& s = l.state<Strided<3>>();
+  if (s.elements == 0) return;
+  const uint32_t op = l.problem.as<ruda_binary_desc>().op;
+  const T* b = nullptr;
+  alignas(8) std::byte scalar[8] = {};
+  if (l.problem[RUDA_BINARY_B].present) {
+    b = l.ptr<const T>(RUDA_BINARY_B);
+  } else {
+    const double value = l.f64(RUDA_BINARY_SCALAR);
+    find_conversion(RUDA_F64, l.problem[RUDA_BINARY_A].dtype())(
+        scalar, 8, reinterpret_cast<const std::byte*>(&value), 8, 1);
+  }
+  binary_elements<T><<<strided_blocks(s.elements), strided_threads, 0, stream_of(l)>>>(
+      l.ptr<const T>(RUDA_BINARY_A), b, *reinterpret_cast<const T*>(scalar), l.ptr<void>(RUDA_BINARY_Y), op,
+      binary_rows[op - 1].result == row_B, s);
+  check_launch(l);
+}
+
+void run(const Launch& l) {
+  switch (l.problem[RUDA_BINARY_A].dtype()) {
+    case RUDA_F64: return launch<double>(l);
+    case RUDA_F32: return launch<float>(l);
+    case RUDA_F16: return launch<__half>(l);
+    case RUDA_BF16: return launch<__nv_bfloat16>(l);
+    case RUDA_I8: return launch<int8_t>(l);
+    case RUDA_I16: return launch<int16_t>(l);
+    case RUDA_U16: return launch<uint16_t>(l);
+    case RUDA_I32: return launch<int32_t>(l);
+    case RUDA_U32: return launch<uint32_t>(l);
+    case RUDA_I64: return launch<int64_t>(l);
+    case RUDA_U64: return launch<uint64_t>(l);
+    default: return launch<uint8_t>(l);
+  }
+}
+
+constexpr Kernel list[] = {{"cuda/binary/simt", prepare, run}};
+
+}  // namespace
+
+extern constinit const Kernels binary{list};
+
+}  // namespace ruda::cuda

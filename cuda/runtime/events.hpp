@@ -1,0 +1,60 @@
+// cuda/runtime/events.hpp - events without timing, kept for reuse: making one costs far more than recording
+// it. SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "runtime/error.hpp"
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace ruda::cuda {
+
+// An event that goes back to its pool with the last reference.
+using Mark = std::shared_ptr<CUevent_st>;
+
+class EventPool : public std::enable_shared_from_this<EventPool> {
+ public:
+  ~EventPool() {
+    for (cudaEvent_t event : free_) quiet(cudaEventDestroy(event));
+  }
+
+  Mark take() {
+    return Mark(take_raw(), [pool = shared_from_this()](cudaEvent_t event) { pool->give(event); });
+  }
+
+  // A forked child must not touch its parent's events.
+  void forget() noexcept {
+    std::lock_guard lock(mutex_);
+    free_.clear();
+    forgotten_ = true;
+  }
+
+ private:
+  cudaEvent_t take_raw() {
+    {
+      std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        cudaEvent_t event = free_.back();
+        free_.pop_back();
+        return event;
+      }
+    }
+    cudaEvent_t event = nullptr;
+    check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "event");
+    return event;
+  }
+  void give(cudaEvent_t event) noexcept {
+    std::lock_guard lock(mutex_);
+    if (forgotten_) return;
+    try {
+      free_.push_back(event);
+    } catch (...) {
+      quiet(cudaEventDestroy(event));
+    }
+  }
+  std::mutex mutex_;
+  std::vector<cudaEvent_t> free_;
+  bool forgotten_ = false;
+};
+
+}  // namespace ruda::cuda

@@ -1,0 +1,88 @@
+// cuda/runtime/stream.hpp - streams, events and graphs of a CUDA device.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "device/device.hpp"
+#include "runtime/allocator.hpp"
+#include "runtime/index_word.hpp"
+
+#include <atomic>
+
+namespace ruda::cuda {
+
+class CudaDevice;
+
+class CudaEvent final : public DeviceEvent {
+ public:
+  explicit CudaEvent(CudaDevice& device);
+  ~CudaEvent() override;
+  void sync() override;
+  double since(const DeviceEvent& earlier) const override;
+  cudaEvent_t native() const { return native_; }
+
+ private:
+  CudaDevice& device_;
+  cudaEvent_t native_ = nullptr;
+};
+
+class CudaStream final : public DeviceStream {
+ public:
+  // Takes over `native` when `owned`, else borrows it.
+  CudaStream(CudaDevice& device, cudaStream_t native, bool owned);
+  ~CudaStream() override;
+
+  void sync() override;
+  bool done() override;
+  void record(DeviceEvent& event) override;
+  void wait(DeviceEvent& event) override;
+  void* native() override { return native_; }
+  void follow(DeviceStream& other) override;
+  void close() noexcept override;
+  void begin_capture() override;
+  std::unique_ptr<DeviceGraph> end_capture() override;
+  void launch(DeviceGraph& graph) override;
+
+  CudaDevice& device() const { return device_; }
+  cudaStream_t handle() const { return native_; }
+  bool capturing() const { return capturing_.load(std::memory_order_acquire); }
+  // RUDA_E_CAPTURE_UNSAFE while captured; `what` names the call.
+  void check_not_capturing(const char* what) const;
+  // A mark after all work so far; of a closed stream, after all of its work.
+  Mark mark();
+  // Where kernels submitted now report an index outside its range.
+  IndexWord* index_word();
+  // Throws what kernels reported, once their work has ended.
+  void check_index();
+
+ private:
+  friend class Allocator;
+  cudaGraph_t stop_capture(cudaError_t& error) noexcept;
+
+  CudaDevice& device_;
+  cudaStream_t native_;
+  const bool owned_;
+  std::atomic<bool> closed_{false}, capturing_{false};
+  Mark last_;                                  // set before closed_
+  std::shared_ptr<GraphMemory> graph_memory_;  // while capturing
+  std::shared_ptr<IndexWord> graph_word_;      // while capturing
+  std::mutex words_mutex_;
+  std::vector<std::shared_ptr<IndexWord>> words_;  // [0] the stream's own, then those of graphs launched here
+  FreeLists free_;                                 // under the allocator's lock
+};
+
+class CudaGraph final : public DeviceGraph {
+ public:
+  CudaGraph(CudaDevice& device, cudaGraphExec_t exec, std::shared_ptr<GraphMemory> memory,
+            std::shared_ptr<IndexWord> word)
+      : device_(device), exec_(exec), memory_(std::move(memory)), word_(std::move(word)) {}
+  ~CudaGraph() override;
+
+ private:
+  friend class CudaStream;
+  CudaDevice& device_;
+  cudaGraphExec_t exec_;
+  std::shared_ptr<GraphMemory> memory_;
+  std::shared_ptr<IndexWord> word_;
+  std::vector<std::shared_ptr<DeviceStream>> launched_on_;
+};
+
+}  // namespace ruda::cuda

@@ -1,0 +1,93 @@
+// src/core/scalar_math.hpp - the words of the function tables for single floats and doubles.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cmath>
+
+#if defined(__CUDACC__)
+#define RUDA_MATH __host__ __device__ static inline
+#else
+#define RUDA_MATH __attribute__((always_inline)) static inline
+#endif
+
+// Each word for float and for double; `f` is the suffix of the C library's function.
+#define RUDA_MATH_C(word, function)                          \
+  RUDA_MATH float word(float x) { return ::function##f(x); } \
+  RUDA_MATH double word(double x) { return ::function(x); }
+
+namespace ruda::scalar_math {
+
+RUDA_MATH_C(sqrt, sqrt)
+RUDA_MATH_C(exp, exp)
+RUDA_MATH_C(exp2, exp2)
+RUDA_MATH_C(expm1, expm1)
+RUDA_MATH_C(log, log)
+RUDA_MATH_C(log2, log2)
+RUDA_MATH_C(log10, log10)
+RUDA_MATH_C(log1p, log1p)
+RUDA_MATH_C(sin, sin)
+RUDA_MATH_C(cos, cos)
+RUDA_MATH_C(tan, tan)
+RUDA_MATH_C(asin, asin)
+RUDA_MATH_C(acos, acos)
+RUDA_MATH_C(atan, atan)
+RUDA_MATH_C(sinh, sinh)
+RUDA_MATH_C(cosh, cosh)
+RUDA_MATH_C(tanh, tanh)
+RUDA_MATH_C(asinh, asinh)
+RUDA_MATH_C(acosh, acosh)
+RUDA_MATH_C(atanh, atanh)
+RUDA_MATH_C(erf, erf)
+RUDA_MATH_C(erfc, erfc)
+RUDA_MATH_C(floor, floor)
+RUDA_MATH_C(ceil, ceil)
+RUDA_MATH_C(nearest, rint)
+RUDA_MATH_C(trunc, trunc)
+RUDA_MATH_C(abs, fabs)
+
+RUDA_MATH float pow(float a, float b) { return ::powf(a, b); }
+RUDA_MATH double pow(double a, double b) { return ::pow(a, b); }
+RUDA_MATH float fmod(float a, float b) { return ::fmodf(a, b); }
+RUDA_MATH double fmod(double a, double b) { return ::fmod(a, b); }
+RUDA_MATH float atan2(float a, float b) { return ::atan2f(a, b); }
+RUDA_MATH double atan2(double a, double b) { return ::atan2(a, b); }
+
+#define RUDA_MATH_T  \
+  template <class T> \
+  RUDA_MATH
+RUDA_MATH_T T neg(T x) { return -x; }
+RUDA_MATH_T T sign(T x) { return x > 0 ? T(1) : x < 0 ? T(-1) : x != x ? x : T(0); }
+RUDA_MATH_T T relu(T x) { return x < 0 ? T(0) : x; }
+RUDA_MATH_T T min_nan(T a, T b) { return a != a || a < b ? a : b; }
+RUDA_MATH_T T max_nan(T a, T b) { return a != a || a > b ? a : b; }
+RUDA_MATH_T bool is_inf(T x) { return abs(x) == T(INFINITY); }
+RUDA_MATH_T bool is_finite(T x) { return abs(x) < T(INFINITY); }
+
+// Both with the signs and the infinities of Python's % and //.
+RUDA_MATH_T T floor_mod(T a, T b) {
+  const T r = fmod(a, b);
+  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
+}
+RUDA_MATH_T T floor_div(T a, T b) {
+  if (b == 0) return a / b;
+  const T r = fmod(a, b);
+  T q = (a - r) / b;
+  if (r != 0 && ((r < 0) != (b < 0))) q -= 1;
+  if (q == 0) return a / b < 0 ? T(-0.0) : T(0);
+  const T whole = floor(q);
+  return q - whole > T(0.5) ? whole + 1 : whole;
+}
+
+RUDA_MATH_T T sigmoid(T x) {
+  const T e = exp(-abs(x));
+  return (x < 0 ? e : T(1)) / (T(1) + e);
+}
+RUDA_MATH_T T silu(T x) { return x * sigmoid(x); }
+RUDA_MATH_T T softplus(T x) { return (x > 0 ? x : T(0)) + log1p(exp(-abs(x))); }
+RUDA_MATH_T T gelu(T x) { return x * (T(0.5) * erfc(x * T(-0.70710678118654752440))); }
+RUDA_MATH_T T gelu_tanh(T x) { return x * sigmoid(T(1.5957691216057308) * (x + T(0.044715) * x * x * x)); }
+#undef RUDA_MATH_T
+
+}  // namespace ruda::scalar_math
+
+#undef RUDA_MATH_C
+#undef RUDA_MATH

@@ -1,0 +1,117 @@
+// src/cpu/attention/paged_append.cpp - paged_append on the CPU: rows on the context's threads.
+// SPDX-License-Identifier: Apache-2.0
+#include "core/half.hpp"
+#include "cpu/attention/attention_table.hpp"
+#include "cpu/runtime/device.hpp"
+#include "plan/paged_schedule.hpp"
+
+namespace ruda::cpu {
+namespace {
+
+constexpr int64_t grain_elements = 32768;  // below this a second thread costs more than it brings
+constexpr uint32_t K = RUDA_PAGED_APPEND_K, V = RUDA_PAGED_APPEND_V, K_CACHE = RUDA_PAGED_APPEND_K_CACHE,
+                   V_CACHE = RUDA_PAGED_APPEND_V_CACHE;
+
+int dtype_index(uint32_t dtype) { return dtype == RUDA_F32 ? 0 : dtype == RUDA_F16 ? 1 : 2; }
+
+const PagedSchedule& checked_schedule(const Launch& l) {
+  const auto& schedule = l.object<PagedSchedule>(RUDA_PAGED_APPEND_SCHEDULE);
+  const Operand& cache = l.problem[K_CACHE];
+  schedule.check_fits(cache.dim(1), cache.dim(0), l.problem[K].dim(0), 3, "paged_append");
+  schedule.check_appendable(3);
+  return schedule;
+}
+
+namespace vector_rows {
+
+struct State {
+  AppendRows k, v;
+  int64_t grain;
+  int from, to;
+};
+
+AppendRows rows_of(const Operand& rows, const Operand& cache) {
+  AppendRows r{};
+  r.heads = rows.dim(1);
+  r.dim = rows.dim(2);
+  r.row_stride = rows.stride(0);
+  r.head_stride = rows.stride(1);
+  r.to = {cache.stride(0), cache.stride(1), cache.stride(2), uint32_t(cache.dim(1)), 0};
+  return r;
+}
+
+Verdict prepare(const Problem& p, Prepare& prep) {
+  State& s = prep.state<State>();
+  s.k = rows_of(p[K], p[K_CACHE]);
+  s.v = p[V].present ? rows_of(p[V], p[V_CACHE]) : AppendRows{};
+  s.from = dtype_index(p[K].dtype());
+  s.to = dtype_index(p[K_CACHE].dtype());
+  const int64_t elements = s.k.heads * (s.k.dim + s.v.dim);
+  s.grain = elements >= grain_elements || !elements ? 1 : grain_elements / elements;
+  prep.note(isa_name(isa()));
+  return nullptr;
+}
+
+void run(const Launch& l) {
+  const PagedSchedule& schedule = checked_schedule(l);
+  const State& s = l.state<State>();
+  AppendRows k = s.k, v = s.v;
+  for (AppendRows* r : {&k, &v}) {
+    r->to.table_stride = schedule.table_stride();
+    r->sequence_ids = schedule.sequence_ids();
+    r->positions = schedule.positions();
+    r->tables = schedule.table(0);
+  }
+  k.rows = l.ptr<const void>(K);
+  k.cache = l.ptr<void>(K_CACHE);
+  v.rows = l.ptr<const void>(V);
+  v.cache = l.ptr<void>(V_CACHE);
+  const auto kernel = RUDA_ISA_PICK(AppendTable, append_table).append[s.from][s.to];
+  parallel(l, schedule.queries(), s.grain, [&](int64_t begin, int64_t end) {
+    kernel(k, begin, end);
+    if (v.rows) kernel(v, begin, end);  // after k: one cache for both holds the rows of v
+  });
+}
+
+}  // namespace vector_rows
+
+namespace plain {
+
+Verdict prepare(const Problem&, Prepare&) { return nullptr; }
+
+template <class From, class To>
+void append(const Launch& l, const PagedSchedule& schedule, uint32_t from, uint32_t to) {
+  const Operand &rows = l.problem[from], &cache = l.problem[to];
+  for (uint32_t i = 0; i < schedule.queries(); ++i) {
+    l.stop.check();
+    const uint32_t position = schedule.positions()[i];
+    const uint32_t page = schedule.table(schedule.sequence_ids()[i])[position / schedule.page_size()];
+    for (int64_t h = 0; h < rows.dim(1); ++h) {
+      const From* x = l.ptr<const From>(from) + i * rows.stride(0) + h * rows.stride(1);
+      To* y = l.ptr<To>(to) + page * cache.stride(0) + position % schedule.page_size() * cache.stride(1) +
+              h * cache.stride(2);
+      for (int64_t d = 0; d < rows.dim(2); ++d) y[d] = from_float<To>(to_float(x[d]));
+    }
+  }
+}
+
+void run(const Launch& l) {
+  const PagedSchedule& schedule = checked_schedule(l);
+  visit(l.problem[K].dtype(), Types<float, f16, bf16>{}, [&](auto from) {
+    visit(l.problem[K_CACHE].dtype(), Types<float, f16, bf16>{}, [&](auto to) {
+      append<decltype(from), decltype(to)>(l, schedule, K, K_CACHE);
+      if (l.problem[V].present) append<decltype(from), decltype(to)>(l, schedule, V, V_CACHE);
+    });
+  });
+}
+
+}  // namespace plain
+
+constexpr Kernel list[] = {{"cpu/paged_append/rows", vector_rows::prepare, vector_rows::run},
+                           {"cpu/paged_append/scalar", plain::prepare, plain::run}};
+
+}  // namespace
+
+extern constinit const Kernels paged_append{list};
+
+}  // namespace ruda::cpu

@@ -1,0 +1,109 @@
+// src/cpu/elementwise/binary_isa.cpp - vector rows of the binary functions on F32, F16 and BF16.
+// SPDX-License-Identifier: Apache-2.0
+#include "core/scalar_math.hpp"
+#include "cpu/elementwise/binary_table.hpp"
+#include "cpu/simd/simd.hpp"
+
+namespace ruda::cpu::RUDA_ISA {
+namespace {
+
+// Functions that have no vector form: lane by lane.
+#define RUDA_LANES(word)                                                  \
+  RUDA_INLINE F32 word(F32 a, F32 b) {                                    \
+    F32 r;                                                                \
+    for (int i = 0; i < lanes; i++) r[i] = scalar_math::word(a[i], b[i]); \
+    return r;                                                             \
+  }
+RUDA_LANES(pow)
+RUDA_LANES(fmod)
+RUDA_LANES(floor_mod)
+RUDA_LANES(floor_div)
+RUDA_LANES(atan2)
+#undef RUDA_LANES
+
+template <class T, class F>
+void dense(const void* a_data, const void* b_data, void* y_data, int64_t count) {
+  const T* a = static_cast<const T*>(a_data);
+  const T* b = static_cast<const T*>(b_data);
+  T* y = static_cast<T*>(y_data);
+  int64_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    F32 r[4];
+    for (int k = 0; k < 4; k++) r[k] = F::of(load(a + i + k * lanes), load(b + i + k * lanes));
+    for (int k = 0; k < 4; k++) store(y + i + k * lanes, r[k]);
+  }
+  for (; i + lanes <= count; i += lanes) store(y + i, F::of(load(a + i), load(b + i)));
+  if (const int tail = int(count - i)) store(y + i, F::of(load(a + i, tail), load(b + i, tail)), tail);
+}
+
+// Comparisons: bytes from floats; the loops over whole pieces are the compiler's to turn into vectors.
+template <class F>
+void compare_floats(const float* a, const float* b, uint8_t* y, int64_t count) {
+  for (int64_t i = 0; i < count; i++) y[i] = F::of(a[i], b[i]);
+}
+template <class T>
+void widen_piece(const T* from, float* to, int count) {
+  int i = 0;
+  for (; i + lanes <= count; i += lanes) store(to + i, load(from + i));
+  if (i < count) store(to + i, load(from + i, count - i), count - i);
+}
+template <class T, class F>
+void compare(const void* a_data, const void* b_data, void* y_data, int64_t count) {
+  const T* a = static_cast<const T*>(a_data);
+  const T* b = static_cast<const T*>(b_data);
+  uint8_t* y = static_cast<uint8_t*>(y_data);
+  if constexpr (sizeof(T) == 4) {
+    compare_floats<F>(a, b, y, count);
+  } else {
+    constexpr int piece = 256;
+    float wide_a[piece], wide_b[piece];
+    for (int64_t i = 0; i < count; i += piece) {
+      const int n = int(count - i < piece ? count - i : piece);
+      widen_piece(a + i, wide_a, n);
+      widen_piece(b + i, wide_b, n);
+      compare_floats<F>(wide_a, wide_b, y + i, n);
+    }
+  }
+}
+
+#define RUDA_VECTOR(NAME, real)                       \
+  struct NAME##_F {                                   \
+    RUDA_INLINE F32 of(F32 a, F32 b) { return real; } \
+  };
+#define RUDA_COMPARE(NAME, real)                           \
+  struct NAME##_F {                                        \
+    RUDA_INLINE bool of(float a, float b) { return real; } \
+  };
+#define RUDA_NOTHING(NAME, real)
+
+#define RUDA_MAKE_RI_S RUDA_VECTOR
+#define RUDA_MAKE_R_S RUDA_VECTOR
+#define RUDA_MAKE_RIB_S RUDA_VECTOR
+#define RUDA_MAKE_RIB_B RUDA_COMPARE
+#define RUDA_MAKE_IB_S RUDA_NOTHING
+#define RUDA_MAKE_I_S RUDA_NOTHING
+#define RUDA_BINARY_ROW(NAME, name, operands, result, formula, real, integer, ulp) \
+  RUDA_MAKE_##operands##_##result(NAME, real)
+#include "core/binary_rows.inc"
+#undef RUDA_BINARY_ROW
+
+#define RUDA_ENTRY_VECTOR(NAME) {dense<float, NAME##_F>, dense<f16, NAME##_F>, dense<bf16, NAME##_F>},
+#define RUDA_ENTRY_COMPARE(NAME) {compare<float, NAME##_F>, compare<f16, NAME##_F>, compare<bf16, NAME##_F>},
+#define RUDA_ENTRY_NOTHING(NAME) {nullptr, nullptr, nullptr},
+#define RUDA_ENTRY_RI_S RUDA_ENTRY_VECTOR
+#define RUDA_ENTRY_R_S RUDA_ENTRY_VECTOR
+#define RUDA_ENTRY_RIB_S RUDA_ENTRY_VECTOR
+#define RUDA_ENTRY_RIB_B RUDA_ENTRY_COMPARE
+#define RUDA_ENTRY_IB_S RUDA_ENTRY_NOTHING
+#define RUDA_ENTRY_I_S RUDA_ENTRY_NOTHING
+
+}  // namespace
+
+extern const BinaryRealTable binary_real_table{{
+#define RUDA_BINARY_ROW(NAME, name, operands, result, formula, real, integer, ulp) \
+  RUDA_ENTRY_##operands##_##result(NAME)
+#include "core/binary_rows.inc"
+#undef RUDA_BINARY_ROW
+}};
+
+}  // namespace ruda::cpu::RUDA_ISA

@@ -1,0 +1,346 @@
+// src/model/template/filters.cpp - filters that take one value: text, numbers, JSON.
+// SPDX-License-Identifier: Apache-2.0
+#include "core/error.hpp"
+#include "model/template/evaluate.hpp"
+#include "model/text/unicode.hpp"
+#include "store/text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+namespace ruda::jinja {
+namespace {
+
+// What filters for text make of any value: undefined is empty.
+std::string soft_text(Evaluator& evaluator, const Value& value) {
+  std::string text = str(value);
+  evaluator.charge(text.size());
+  return text;
+}
+
+bool flag(Arguments& arguments, size_t position, const char* name, bool fallback = false) {
+  const Value* given = arguments.take(position, name);
+  return given ? given->truth() : fallback;
+}
+
+Value trim(Evaluator& evaluator, const Value& input, Arguments& arguments) {
+  const Value* chars = arguments.take(0, "chars");
+  arguments.finish("trim");
+  const std::string* set = chars ? chars->text() : nullptr;
+  return evaluator.make_text(strip(soft_text(evaluator, input), set, true, true));
+}
+
+Value upper(Evaluator& evaluator, const Value& input, Arguments& arguments) {
+  arguments.finish("upper");
+  return evaluator.make_text(text::to_upper(soft_text(evaluator, input)));
+}
+
+Value lower(Evaluator& evaluator, const Value& input, Arguments& arguments) {
+  arguments.finish("lower");
+  return evaluator.make_text(text::to_lower(soft_text(evaluator, input)));
+}
+
+Value capitalize(Evaluator& evaluator, const Value& input, Arguments& arguments) {
+  arguments.finish("capitalize");
+  return evaluator.make_text(text::to_capitalized(soft_text(evaluator, input)));
+}
+
+// Words begin at the start and after white space, '-', '(', '{', '[' and '<'.
+Value title(Evaluator& evaluator, const Value& input, Arguments& arguments) {
+  arguments.finish("title");
+  const std::string text = soft_text(evaluator, input);
+  std::string out;
+  bool start = true;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    const auto breaks = [&](size_t i) {
+      const uint32_t code = text::decode_utf8(std::string_view(text).substr(i)).code;
+      return is_text_space(code) ||
+             std::string_view("-({[<").find(char(code < 128 ? code : 'x')) != std::string_view::npos;
+    };
+    if (breaks(at)) {
+      const uint32_t bytes = text::decode_utf8(std::string_view(text).substr(at)).bytes;
+      out += text.substr(at, bytes);
+      at += bytes;
+      start = true;
+      continue;
+    }
+    while (end < text.size() && !breaks(end))
+      end += text::decode_utf8(std::string_view(text).substr(end)).bytes;
+    const uint32_t first = text::decode_utf8(std::string_view(text).substr(at)).bytes;
+    out += start ? text::to_upper(text.substr(at, first)) : text::to_lower(text.substr(at, first));
+    out += text::to_lower(text.substr(at + first, end - at - first));
+    start = false;
+    at = end;
+  }
+  return evaluator.make_text(std::move(out));
+}
+
+Value to_string(Evaluator& evaluator, const Value& input, Arguments& arguments) {
+  arguments.finish("string");
+  return input.text() ? input : evaluator.make_text(str(input));
+}
+
+Value safe(Evaluator&, const Value& input, Arguments& arguments) {
+  arguments.finish("safe");
+  return input.text() ? input : Value(str(input));
+}
+
+Value escape(Evaluator& evaluator, const Value& input, Arguments& arguments) {
+  arguments.finish("escape");
+  std::string out;
+  for (const char c : soft_text(evaluator, input)) switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&#34;"; break;
+      case '\'': out += "&#39;"; break;
+      default: out += c;
+    }
+  return evaluator.make_text(std::move(out));
+}
+
+Value length(Evaluator&, const Value& input, Arguments& arguments) {
+  arguments.finish("length");
+  if (input.is_undefined()) return int64_t{0};
+  if (const std::string* text = input.text()) return int64_t(text::count_chars(*text));
+  if (const List* list = input.list()) return int64_t(list->items.size());
+  if (const Dict* dict = input.dict()) return int64_t(dict->pairs.size());
+  fail_value("a value of type %s has no length", input.type_name());
+}
+
+Value with_default(Evaluator&, const Value& input, Arguments& arguments) {
+  const Value* fallback = arguments.take(0, "default_value");
+  const bool also_false = flag(arguments, 1, "boolean");
+  arguments.finish("default");
+  if (input.is_undefined() || (also_false && !input.truth()))
+    return fallback ? *fallback : Value(std::string());
+  return input;
+}
+
+// Python's int(text, base) after white space is stripped; false when it is no integer.
+bool parse_integer(std::string text, int base, int64_t& out) {
+  text = strip(text, nullptr, true, true);
+  std::string digits;
+  for (size_t i = 0; i < text.size(); ++i)
+    if (text[i] != '_' || i == 0 || i + 1 == text.size()) digits += text[i];
+  const char* begin = digits.data();
+  const bool plus = !digits.empty() && digits[0] == '+';
+  if (plus && digits.size() > 1 && digits[1] == '-') return false;
+  const auto [end, error] = std::from_chars(begin + plus, begin + digits.size(), out, base);
+  return error == std::errc() && end == begin + digits.size();
+}
+
+bool parse_real(std::string text, double& out) {
+  text = strip(text, nullptr, true, true);
+  if (text.empty() || text.find_first_of("xXpP") != text.npos) return false;
+  char* end = nullptr;
+  out = std::strtod(text.c_str(), &end);
+  return end == text.c_str() + text.size();
+}
+
+Value to_int(Evaluator&, const Value& input, Arguments& arguments) {
+  const Value* given = arguments.take(0, "default");
+  const Value* base_given = arguments.take(1, "base");
+  arguments.finish("int");
+  const Value fallback = given ? *given : Value(int64_t{0});
+  if (input.is_undefined()) fail_value("%s", input.undefined_message().c_str());
+  int64_t integer;
+  double real;
+  if (input.as_integer(integer)) return integer;
+  if (const std::string* text = input.text()) {
+    const int64_t base = base_given ? integer_argument(*base_given, "base") : 10;
+    if (base < 2 || base > 36) fail_value("base is %lld, expected 2 to 36", static_cast<long long>(base));
+    if (parse_integer(*text, int(base), integer)) return integer;
+    if (!parse_real(*text, real)) return fallback;
+  } else if (!input.as_real(real)) {
+    return fallback;
+  }
+  return std::isfinite(real) && std::fabs(real) < 9.2e18 ? Value(int64_t(real)) : fallback;
+}
+
+Value to_float(Evaluator&, const Value& input, Arguments& arguments) {
+  const Value* given = arguments.take(0, "default");
+  arguments.finish("float");
+  if (input.is_undefined()) fail_value("%s", input.undefined_message().c_str());
+  double real;
+  if (input.as_real(real)) return real;
+  if (input.text() && parse_real(*input.text(), real)) return real;
+  return given ? *given : Value(0.0);
+}
+
+Value absolute(Evaluator& evaluator, const Value& input, Arguments& arguments) {
+  arguments.finish("abs");
+  double real;
+  if (!input.as_real(real)) fail_value("abs takes a number, found %s", input.type_name());
+  return real < 0 ? binary(evaluator, "-", Value(int64_t{0}), input)
+                  : binary(evaluator, "+", Value(int64_t{0}), input);
+}
+
+// Half of 10 to the power of `zeros` goes to the even side.
+int64_t rounded_integer(int64_t value, int64_t zeros) {
+  if (zeros > 18) return 0;
+  int64_t unit = 1;
+  for (int64_t i = 0; i < zeros; ++i) unit *= 10;
+  const int64_t low = value - binary_modulo(value, unit), rest = value - low;
+  const bool up = rest > unit - rest || (rest == unit - rest && low / unit % 2 != 0);
+  int64_t out = low;
+  if (up && __builtin_add_overflow(low, unit, &out)) fail_value("an integer does not fit 64 bits");
+  return out;
+}
+
+// Ties go to the even digit, as in Python.
+Value rounded(Evaluator&, const Value& input, Arguments& arguments) {
+  const Value* precision = arguments.take(0, "precision");
+  const Value* method = arguments.take(1, "method");
+  arguments.finish("round");
+  double real;
+  if (!input.as_real(real)) fail_value("round takes a number, found %s", input.type_name());
+  const int64_t digits = precision ? integer_argument(*precision, "precision") : 0;
+  if (digits < -300 || digits > 300) fail_value("precision is %lld", static_cast<long long>(digits));
+  const std::string how = method ? text_argument(*method, "method") : "common";
+  const double scale = std::pow(10.0, double(digits));
+  if (how == "ceil") return std::ceil(real * scale) / scale;
+  if (how == "floor") return std::floor(real * scale) / scale;
+  if (how != "common") fail_value("method is %s, expected common, ceil or floor", store::quoted(how).c_str());
+  int64_t integer;
+  if (input.as_integer(integer)) return digits < 0 ? rounded_integer(integer, -digits) : integer;
+  if (digits < 0) return std::nearbyint(real * scale) / scale;
+  char text[700];
+  std::snprintf(text, sizeof text, "%.*f", int(digits), real);
+  return std::strtod(text, nullptr);
+}
+
+Value replace(Evaluator& evaluator, const Value& input, Arguments& arguments) {
+  const Value* from = arguments.take(0, "old");
+  const Value* to = arguments.take(1, "new");
+  const Value* count = arguments.take(2, "count");
+  arguments.finish("replace");
+  if (!from || !to) fail_value("replace takes two texts");
+  const int64_t times = count && !count->is_none() ? integer_argument(*count, "count") : -1;
+  return Value(replace_all(evaluator, soft_text(evaluator, input), str(*from), str(*to), times));
+}
+
+Value indent(Evaluator& evaluator, const Value& input, Arguments& arguments) {
+  const Value* width = arguments.take(0, "width");
+  const bool first = flag(arguments, 1, "first"), blank = flag(arguments, 2, "blank");
+  arguments.finish("indent");
+  std::string space(4, ' ');
+  if (width && width->text()) {
+    space = *width->text();
+  } else if (width) {
+    const int64_t count = integer_argument(*width, "width");
+    if (count > 10'000) fail_value("width is %lld, at most 10000", static_cast<long long>(count));
+    space.assign(size_t(std::max<int64_t>(count, 0)), ' ');
+  }
+  // The added newline keeps an empty last line.
+  const Items lines = split_lines(evaluator, soft_text(evaluator, input) + "\n", false);
+  std::string out = first ? space : "";
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const std::string& line = *lines[i].text();
+    if (i) out += '\n';
+    if (i && (blank || !line.empty())) {
+      evaluator.charge(space.size());
+      out += space;
+    }
+    out += line;
+  }
+  return evaluator.make_text(std::move(out));
+}
+
+Value to_json(Evaluator& evaluator, const Value& input, Arguments& arguments) {
+  JsonStyle style;
+  style.ascii = flag(arguments, 0, "ensure_ascii");
+  const Value* indent = arguments.take(1, "indent");
+  const Value* separators = arguments.take(2, "separators");
+  style.sort_keys = flag(arguments, 3, "sort_keys");
+  arguments.finish("tojson");
+  if (indent && !indent->is_none()) {
+    const int64_t count = integer_argument(*indent, "indent");
+    if (count > 100) fail_value("indent is %lld, at most 100", static_cast<long long>(count));
+    style.indent = int(std::max<int64_t>(count, 0));
+    style.item_separator = ",";
+  }
+  if (separators && !separators->is_none()) {
+    const List* pair = separators->list();
+    if (!pair || pair->items.size() != 2) fail_value("separators takes a pair of texts");
+    style.item_separator = text_argument(pair->items[0], "a separator");
+    style.key_separator = text_argument(pair->items[1], "a separator");
+    if (style.item_separator.size() + style.key_separator.size() > 1000)
+      fail_value("separators are too long");
+  }
+  evaluator.step(input.weight());
+  std::string out;
+  append_json(out, input, style);
+  return evaluator.make_text(std::move(out));
+}
+
+Value center(Evaluator& evaluator, const Value& input, Arguments& arguments) {
+  if (arguments.positional.empty() && arguments.named.empty()) arguments.positional.emplace_back(int64_t{80});
+  return call_text_method(evaluator, soft_text(evaluator, input), "center", arguments);
+}
+
+Value word_count(Evaluator& evaluator, const Value& input, Arguments& arguments) {
+  arguments.finish("wordcount");
+  int64_t words = 0;
+  bool inside = false;
+  const std::string text = soft_text(evaluator, input);
+  for (size_t at = 0; at < text.size();) {
+    const text::Decoded d = text::decode_utf8(std::string_view(text).substr(at));
+    const text::CharClass c = text::char_class(d.code);
+    const bool part = text::is_letter(c) || c == text::CharClass::number || d.code == '_';
+    words += part && !inside;
+    inside = part;
+    at += d.bytes;
+  }
+  return words;
+}
+
+Value format(Evaluator& evaluator, const Value& input, Arguments& arguments) {
+  const Value values = evaluator.make_list(arguments.positional, true);
+  if (!arguments.named.empty()) fail_value("format takes positional values only");
+  return binary(evaluator, "%", Value(soft_text(evaluator, input)), values);
+}
+
+struct NamedFilter {
+  std::string_view name;
+  Filter filter;
+};
+constexpr NamedFilter filters[] = {
+    {"trim", trim},
+    {"upper", upper},
+    {"lower", lower},
+    {"capitalize", capitalize},
+    {"title", title},
+    {"string", to_string},
+    {"safe", safe},
+    {"escape", escape},
+    {"e", escape},
+    {"forceescape", escape},
+    {"length", length},
+    {"count", length},
+    {"default", with_default},
+    {"d", with_default},
+    {"int", to_int},
+    {"float", to_float},
+    {"abs", absolute},
+    {"round", rounded},
+    {"replace", replace},
+    {"indent", indent},
+    {"tojson", to_json},
+    {"center", center},
+    {"wordcount", word_count},
+    {"format", format},
+};
+
+}  // namespace
+
+Filter find_filter(std::string_view name) {
+  for (const NamedFilter& entry : filters)
+    if (entry.name == name) return entry.filter;
+  return nullptr;
+}
+
+}  // namespace ruda::jinja

@@ -1,0 +1,313 @@
+// src/model/template/operators.cpp - arithmetic, comparison, membership, slices as in Python.
+// SPDX-License-Identifier: Apache-2.0
+#include "core/error.hpp"
+#include "model/template/evaluate.hpp"
+#include "model/text/unicode.hpp"
+#include "store/text.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ruda::jinja {
+namespace {
+
+[[noreturn]] void fail_operands(std::string_view op, const Value& a, const Value& b) {
+  if (a.is_undefined()) fail_value("%s", a.undefined_message().c_str());
+  if (b.is_undefined()) fail_value("%s", b.undefined_message().c_str());
+  fail_value("operator '%.*s' does not take %s and %s", int(op.size()), op.data(), a.type_name(),
+             b.type_name());
+}
+
+void refuse_overflow(bool overflow) {
+  if (overflow) fail_value("an integer does not fit 64 bits");
+}
+
+int64_t floor_divide(int64_t a, int64_t b) {
+  if (b == 0) fail_value("division by zero");
+  if (b == -1) {
+    refuse_overflow(a == INT64_MIN);
+    return -a;
+  }
+  const int64_t q = a / b;
+  return q - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+Value integer_power(int64_t base, int64_t exponent) {
+  if (exponent < 0) return std::pow(double(base), double(exponent));
+  int64_t out = 1;
+  while (exponent) {
+    if (exponent & 1) refuse_overflow(__builtin_mul_overflow(out, base, &out));
+    exponent >>= 1;
+    if (exponent) refuse_overflow(__builtin_mul_overflow(base, base, &base));
+  }
+  return out;
+}
+
+Value integer_arithmetic(std::string_view op, int64_t a, int64_t b) {
+  int64_t out = 0;
+  if (op == "+" || op == "-" || op == "*") {
+    refuse_overflow(op == "+"   ? __builtin_add_overflow(a, b, &out)
+                    : op == "-" ? __builtin_sub_overflow(a, b, &out)
+                                : __builtin_mul_overflow(a, b, &out));
+    return out;
+  }
+  if (op == "//") return floor_divide(a, b);
+  if (op == "%") return binary_modulo(a, b);
+  if (op == "**") return integer_power(a, b);
+  if (b == 0) fail_value("division by zero");
+  return double(a) / double(b);
+}
+
+Value real_arithmetic(std::string_view op, double a, double b) {
+  if (op == "+") return a + b;
+  if (op == "-") return a - b;
+  if (op == "*") return a * b;
+  if (op == "**") return std::pow(a, b);
+  if (b == 0) fail_value("division by zero");
+  if (op == "/") return a / b;
+  double r = std::fmod(a, b);
+  if (r != 0 && (r < 0) != (b < 0)) r += b;
+  if (op == "%") return r;
+  return std::floor((a - r) / b + 0.5);
+}
+
+Value repeat(Evaluator& evaluator, const Value& what, int64_t count) {
+  count = std::max<int64_t>(count, 0);
+  const uint64_t size = what.text() ? what.text()->size() : what.list()->items.size();
+  uint64_t total = 0;
+  if (__builtin_mul_overflow(size, uint64_t(count), &total)) total = UINT64_MAX / 2;
+  if (what.text()) {
+    evaluator.charge(total);
+    std::string out;
+    out.reserve(total);
+    for (int64_t i = 0; size && i < count; ++i) out += *what.text();
+    return Value(std::move(out));
+  }
+  evaluator.step(total);
+  Items out;
+  for (int64_t i = 0; size && i < count; ++i)
+    out.insert(out.end(), what.list()->items.begin(), what.list()->items.end());
+  return evaluator.make_list(std::move(out), what.list()->tuple);
+}
+
+// The printf subset of str % values: %s %d %i %r %f with precision, %%.
+Value format_percent(Evaluator& evaluator, const std::string& format, const Value& values) {
+  const bool many = values.list() && values.list()->tuple;
+  size_t next = 0;
+  std::string out;
+  for (size_t i = 0; i < format.size(); ++i) {
+    if (format[i] != '%') {
+      out += format[i];
+      continue;
+    }
+    std::string spec;
+    ++i;
+    while (i < format.size() && std::string_view("0123456789.-+ ").find(format[i]) != std::string_view::npos)
+      spec += format[i++];
+    if (i >= format.size()) fail_value("a format ends after '%%'");
+    const char type = format[i];
+    if (type == '%') {
+      out += '%';
+      continue;
+    }
+    if (next >= (many ? values.list()->items.size() : 1)) fail_value("not enough values for the format");
+    const Value& value = many ? values.list()->items[next] : values;
+    ++next;
+    char number[512];
+    int64_t integer;
+    double real;
+    if (spec.size() > 8) fail_value("a format is too wide");
+    const size_t before = out.size();
+    if (type == 's' && spec.empty()) {
+      append_str(out, value);
+    } else if (type == 'r' && spec.empty()) {
+      append_repr(out, value);
+    } else if ((type == 'd' || type == 'i' || type == 'x') && value.as_integer(integer)) {
+      spec = "%" + spec + (type == 'x' ? "llx" : "lld");
+      std::snprintf(number, sizeof number, spec.c_str(), static_cast<long long>(integer));
+      out += number;
+    } else if ((type == 'f' || type == 'e' || type == 'g') && value.as_real(real)) {
+      spec = "%" + spec + type;
+      std::snprintf(number, sizeof number, spec.c_str(), real);
+      out += number;
+    } else {
+      fail_value("format '%%%s%c' does not take a value of type %s", spec.c_str(), type, value.type_name());
+    }
+    evaluator.charge(out.size() - before);
+  }
+  if (next < (many ? values.list()->items.size() : 1) && !values.dict())
+    fail_value("not all values are used");
+  return evaluator.make_text(std::move(out));
+}
+
+bool contains(Evaluator& evaluator, const Value& container, const Value& value) {
+  if (container.is_undefined()) return false;
+  if (const std::string* text = container.text()) {
+    if (!value.text()) fail_value("'in <str>' needs a str, found %s", value.type_name());
+    step_search(evaluator, *text, *value.text());
+    return text->find(*value.text()) != text->npos;
+  }
+  if (const Dict* dict = container.dict()) {
+    evaluator.step(dict->pairs.size());
+    return dict->find(value) != nullptr;
+  }
+  if (const List* list = container.list()) {
+    evaluator.step(list->weight);
+    return std::any_of(list->items.begin(), list->items.end(),
+                       [&](const Value& item) { return equal(item, value); });
+  }
+  fail_value("a value of type %s holds nothing", container.type_name());
+}
+
+}  // namespace
+
+Value binary(Evaluator& evaluator, std::string_view op, const Value& a, const Value& b) {
+  int64_t i, j;
+  double x, y;
+  if (a.as_integer(i) && b.as_integer(j)) return integer_arithmetic(op, i, j);
+  if (a.as_real(x) && b.as_real(y)) return real_arithmetic(op, x, y);
+  if (op == "+" && a.text() && b.text()) {
+    evaluator.charge(a.text()->size() + b.text()->size());
+    return Value(*a.text() + *b.text());
+  }
+  if (op == "+" && a.list() && b.list() && a.list()->tuple == b.list()->tuple) {
+    Items out = a.list()->items;
+    out.insert(out.end(), b.list()->items.begin(), b.list()->items.end());
+    return evaluator.make_list(std::move(out), a.list()->tuple);
+  }
+  if (op == "*" && (a.text() || a.list()) && b.as_integer(j)) return repeat(evaluator, a, j);
+  if (op == "*" && (b.text() || b.list()) && a.as_integer(i)) return repeat(evaluator, b, i);
+  if (op == "%" && a.text()) return format_percent(evaluator, *a.text(), b);
+  fail_operands(op, a, b);
+}
+
+bool compare_values(Evaluator& evaluator, std::string_view op, const Value& a, const Value& b) {
+  if (op == "in") return contains(evaluator, b, a);
+  if (op == "not in") return !contains(evaluator, b, a);
+  evaluator.step(std::min(a.weight(), b.weight()));
+  if (op == "==") return equal(a, b);
+  if (op == "!=") return !equal(a, b);
+  const int order = compare(a, b);
+  const double *x = a.real(), *y = b.real();
+  if ((x && *x != *x) || (y && *y != *y)) return false;
+  if (op == "<") return order < 0;
+  if (op == "<=") return order <= 0;
+  return op == ">" ? order > 0 : order >= 0;
+}
+
+std::vector<size_t> slice_positions(size_t size, const Value& begin, const Value& end, const Value& step) {
+  const auto n = int64_t(size);
+  const int64_t stride = step.is_none() ? 1 : integer_argument(step, "slice step");
+  if (stride == 0) fail_value("slice step is zero");
+  const auto bound = [&](const Value& value, int64_t missing) {
+    if (value.is_none()) return missing;
+    int64_t at = integer_argument(value, "slice index");
+    if (at < 0) at = at < -n ? -1 : at + n;
+    const int64_t low = stride < 0 ? -1 : 0, high = stride < 0 ? n - 1 : n;
+    return std::clamp(at, low, std::max(low, high));
+  };
+  const int64_t from = bound(begin, stride < 0 ? n - 1 : 0), to = bound(end, stride < 0 ? -1 : n);
+  std::vector<size_t> out;
+  if (stride > 0) {
+    for (int64_t i = from; i < to; i += std::min(stride, n)) out.push_back(size_t(i));
+  } else {
+    for (int64_t i = from; i > to; i += std::max(stride, -n)) out.push_back(size_t(i));
+  }
+  return out;
+}
+
+int64_t integer_argument(const Value& value, const char* what) {
+  int64_t out;
+  if (!value.as_integer(out)) fail_value("%s is of type %s, expected int", what, value.type_name());
+  return out;
+}
+
+std::string text_argument(const Value& value, const char* what) {
+  if (const std::string* text = value.text()) return *text;
+  fail_value("%s is of type %s, expected str", what, value.type_name());
+}
+
+Items characters(Evaluator& evaluator, std::string_view text) {
+  const size_t count = text::count_chars(text);
+  evaluator.step(count);
+  evaluator.charge(count * (sizeof(Value) + sizeof(std::string)));
+  Items out;
+  out.reserve(count);
+  for (size_t at = 0; at < text.size();) {
+    const uint32_t bytes = text::decode_utf8(text.substr(at)).bytes;
+    out.emplace_back(std::string(text.substr(at, bytes)));
+    at += bytes;
+  }
+  return out;
+}
+
+void step_search(Evaluator& evaluator, std::string_view text, std::string_view what) {
+  evaluator.step(1 + text.size() / 64 + text.size() / 64 * std::min(what.size(), text.size()) / 64);
+}
+
+bool is_text_space(uint32_t code) {
+  return text::char_class(code) == text::CharClass::space || (code >= 0x1C && code <= 0x1F);
+}
+
+std::string strip(std::string_view text, const std::string* chars, bool left, bool right) {
+  std::vector<uint32_t> set;
+  if (chars)
+    for (size_t at = 0; at < chars->size();) {
+      const text::Decoded d = text::decode_utf8(std::string_view(*chars).substr(at));
+      set.push_back(d.code);
+      at += d.bytes;
+    }
+  std::sort(set.begin(), set.end());
+  const auto goes = [&](uint32_t code) {
+    return chars ? std::binary_search(set.begin(), set.end(), code) : is_text_space(code);
+  };
+  size_t begin = 0, end = text.size();
+  while (left && begin < end) {
+    const text::Decoded d = text::decode_utf8(text.substr(begin));
+    if (!goes(d.code)) break;
+    begin += d.bytes;
+  }
+  while (right && end > begin) {
+    size_t start = end - 1;
+    while (start > begin && end - start < 4 && (static_cast<unsigned char>(text[start]) & 0xC0) == 0x80)
+      --start;
+    if (!goes(text::decode_utf8(text.substr(start, end - start)).code)) break;
+    end = start;
+  }
+  return std::string(text.substr(begin, end - begin));
+}
+
+std::string replace_all(Evaluator& evaluator, std::string_view text, std::string_view from,
+                        std::string_view to, int64_t count) {
+  std::string out;
+  const auto put = [&](std::string_view part) {
+    evaluator.charge(part.size());
+    out += part;
+  };
+  size_t at = 0;
+  if (from.empty()) {
+    // Python puts `to` before every character and at the end.
+    for (; count != 0 && at <= text.size(); count -= count > 0) {
+      put(to);
+      evaluator.step();
+      if (at == text.size()) return out;
+      const uint32_t bytes = text::decode_utf8(text.substr(at)).bytes;
+      put(text.substr(at, bytes));
+      at += bytes;
+    }
+  } else {
+    step_search(evaluator, text, from);
+    for (; count != 0; count -= count > 0) {
+      const size_t found = text.find(from, at);
+      if (found == text.npos) break;
+      evaluator.step();
+      put(text.substr(at, found - at));
+      put(to);
+      at = found + from.size();
+    }
+  }
+  put(text.substr(at));
+  return out;
+}
+
+}  // namespace ruda::jinja

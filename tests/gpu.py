@@ -1,0 +1,230 @@
+# tests/gpu.py - runs one section of tests/gpu.sh: finds the test programs, runs them, writes JSON and a table.
+# SPDX-License-Identifier: Apache-2.0
+"""usage: gpu.py targets BUILD FAMILIES              ninja targets of the programs
+          gpu.py suites|sanitize|bench BUILD FAMILIES --out DIR --level N --minutes N [--peers]"""
+
+import argparse
+import concurrent.futures
+import datetime
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COUNTS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped", re.M)
+SKIPPED = 77
+
+
+def programs(families):
+    """(family, operator, path below the build folder) of every test program that can run on a GPU."""
+    wanted = [name for name in families.split(",") if name]
+    found = []
+    for source in sorted((ROOT / "tests" / "ops").rglob("*.cpp")):
+        family = source.parent.name
+        if not wanted or family in wanted:
+            found.append((family, source.stem, f"tests/test_{source.stem}"))
+    for source in sorted((ROOT / "tests" / "cuda").glob("*.cpp")):
+        if source.stem.startswith("gpu_") and (not wanted or "cuda" in wanted):
+            found.append(("cuda", source.stem, f"tests/test_{source.stem}"))
+    return found
+
+
+def run(command, seconds):
+    """(exit code or None past the time, output, seconds)"""
+    started = time.monotonic()
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True
+    )
+    try:
+        output, _ = process.communicate(timeout=max(seconds, 1))
+        code = process.returncode
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        code = None
+    return code, output, time.monotonic() - started
+
+
+def machine():
+    query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
+    facts = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
+    try:
+        name, driver, memory = subprocess.check_output(query, text=True).strip().splitlines()[0].split(", ")
+        facts |= {"gpu": name, "driver": driver, "memory": memory}
+    except (OSError, subprocess.CalledProcessError, ValueError, IndexError):
+        return None
+    try:
+        commit = subprocess.check_output(["git", "-C", ROOT, "rev-parse", "HEAD"], text=True, stderr=subprocess.DEVNULL)
+        facts["commit"] = commit.strip()
+    except (OSError, subprocess.CalledProcessError):
+        pass
+    return facts
+
+
+def tail(output, lines=25):
+    return "\n".join(output.strip().splitlines()[-lines:])
+
+
+def cases(output):
+    total = [0, 0, 0]
+    for match in COUNTS.finditer(output):
+        total = [have + int(more) for have, more in zip(total, match.groups())]
+    return total
+
+
+def suites(options, deadline):
+    rows = []
+
+    def one(entry):
+        family, op, program = entry
+        path = pathlib.Path(options.build) / program
+        if not path.exists():
+            return {"family": family, "op": op, "result": "missing", "output": f"{path} was not built"}
+        command = [path, "--backend", "cuda", "--level", str(options.level)]
+        code, output, seconds = run(command, min(240, deadline - time.monotonic()))
+        passed, failed, skipped = cases(output)
+        result = "timeout" if code is None else "skipped" if code == SKIPPED else "passed" if code == 0 else "failed"
+        row = {"family": family, "op": op, "result": result, "seconds": round(seconds, 1)}
+        row |= {"passed": passed, "failed": failed, "skipped": skipped}
+        if result != "passed":
+            row["output"] = tail(output)
+        return row
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for row in pool.map(one, programs(options.families)):
+            rows.append(row)
+            counts = f'{row.get("passed", 0)} passed, {row.get("failed", 0)} failed, {row.get("skipped", 0)} skipped'
+            print(f'  {row["result"]:8} {row["family"]}/{row["op"]:24} {counts} ({row.get("seconds", 0)} s)', flush=True)
+    for row in rows:
+        if row["result"] != "passed":
+            print(f'---- {row["family"]}/{row["op"]}: {row["result"]}\n{row.get("output", "")}')
+    bad = [row for row in rows if row["result"] not in ("passed", "skipped")]
+    total = [sum(row.get(key, 0) for row in rows) for key in ("passed", "failed", "skipped")]
+    print(f"suites: {total[0]} passed, {total[1]} failed, {total[2]} skipped in {len(rows)} programs")
+    return rows, not bad and total[0] > 0
+
+
+def sanitize(options, deadline):
+    tool = shutil.which("compute-sanitizer") or next(
+        (str(p) for p in pathlib.Path("/usr/local").glob("cuda*/**/compute-sanitizer") if os.access(p, os.X_OK)), None
+    )
+    if not tool:
+        print("sanitize: skipped, compute-sanitizer is not installed")
+        return [{"result": "skipped", "output": "compute-sanitizer is not installed"}], True
+    entries = [e for e in programs(options.families) if e[0] != "cuda" and (pathlib.Path(options.build) / e[2]).exists()]
+    jobs = [(check, entry) for entry in entries for check in ("memcheck", "racecheck")]
+    share = max(20, (deadline - time.monotonic()) * 6 / max(len(jobs), 1))
+
+    def one(job):
+        check, (family, op, program) = job
+        left = deadline - time.monotonic()
+        row = {"family": family, "op": op, "check": check}
+        if left < 10:
+            return row | {"result": "skipped", "output": "no time was left"}
+        command = [tool, "--tool", check, "--error-exitcode", "86", "--kill", "no"]
+        command += [pathlib.Path(options.build) / program, "--backend", "cuda", "--level", "0", "--seed", "1"]
+        code, output, seconds = run(command, min(share, left))
+        row |= {"seconds": round(seconds, 1)}
+        if re.search(r"Device not supported|not supported on this|Unable to (find|attach)|LibraryNotLoaded", output):
+            return row | {"result": "refused", "output": tail(output, 5)}
+        errors = re.search(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard", output)
+        found = int(next((n for n in errors.groups() if n), 0)) if errors else 0
+        if found or code == 86 or "========= Invalid" in output or "Potential" in output:
+            return row | {"result": "failed", "errors": found, "output": tail(output, 60)}
+        if code is None:
+            return row | {"result": "stopped", "output": "nothing found before its time was over"}
+        return row | {"result": "passed" if code == 0 else "failed", "output": "" if code == 0 else tail(output)}
+
+    rows = []
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        for row in pool.map(one, jobs):
+            rows.append(row)
+            print(f'  {row["result"]:8} {row["check"]:10} {row["family"]}/{row["op"]} ({row.get("seconds", 0)} s)', flush=True)
+    for row in rows:
+        if row["result"] in ("failed", "refused"):
+            print(f'---- {row["check"]} {row["family"]}/{row["op"]}: {row["result"]}\n{row["output"]}')
+    counts = {name: sum(row["result"] == name for row in rows) for name in ("passed", "failed", "stopped", "refused", "skipped")}
+    print("sanitize: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
+    if counts["refused"]:
+        print("sanitize: this machine refuses compute-sanitizer; those checks count as skipped")
+    return rows, counts["failed"] == 0
+
+
+def bench(options, deadline):
+    out = pathlib.Path(options.out) / "bench-rows.jsonl"
+    out.unlink(missing_ok=True)
+    failed = []
+    for family, op, program in programs(options.families):
+        path = pathlib.Path(options.build) / program
+        if not path.exists() or deadline - time.monotonic() < 10:
+            continue
+        command = [path, "--bench", "--backend", "cuda", "--json", out, "--seed", "1"]
+        code, output, _ = run(command, min(90, deadline - time.monotonic()))
+        if code not in (0, SKIPPED):
+            failed.append((op, tail(output)))
+            print(f"---- bench {family}/{op} ended with {code}\n{tail(output)}")
+    rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    peers = {}
+    script = ROOT / "tests" / "bench" / "peer_torch.py"
+    if options.peers and script.exists() and deadline - time.monotonic() > 30:
+        code, output, _ = run([sys.executable, script, *(row["name"] for row in rows)], deadline - time.monotonic())
+        for line in output.splitlines():
+            if line.startswith("{"):
+                peer = json.loads(line)
+                peers[peer["name"]] = peer
+        if code != 0:
+            print(f"---- peers ended with {code}\n{tail(output, 8)}")
+    out.unlink(missing_ok=True)
+    print(f'{"case":44} {"kernel":30} {"us":>10} {"GB/s":>8} {"TFLOP/s":>8} {"host us":>8} {"peer us":>10} {"peer/ours":>9}')
+    for row in rows:
+        seconds = row["median_s"]
+        peer = peers.get(row["name"])
+        if peer:
+            row["peer"] = peer
+        speed = f'{row["bytes"] / seconds / 1e9:8.0f} {row["flops"] / seconds / 1e12:8.2f}'
+        beside = f'{peer["median_s"] * 1e6:10.2f} {peer["median_s"] / seconds:9.3f}' if peer else ""
+        host = f'{row.get("host_s", 0) * 1e6:8.2f}'
+        print(f'{row["name"]:44} {row["kernel"]:30} {seconds * 1e6:10.2f} {speed} {host} {beside}')
+    ceilings = peers.get("ceilings")
+    if ceilings:
+        print("ceilings of this run: " + ", ".join(f"{key} {value}" for key, value in ceilings.items() if key != "name"))
+    return {"rows": rows, "ceilings": ceilings}, not failed and bool(rows)
+
+
+def main():
+    if sys.argv[1] == "targets":
+        chosen = programs(sys.argv[3] if len(sys.argv) > 3 else "")
+        print("\n".join(program for _, _, program in chosen))
+        return 0 if chosen else 1
+    parser = argparse.ArgumentParser()
+    parser.add_argument("section", choices=["suites", "sanitize", "bench"])
+    parser.add_argument("build")
+    parser.add_argument("families")
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--level", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=7.5)
+    parser.add_argument("--peers", action="store_true")
+    options = parser.parse_args()
+    facts = machine()
+    if not facts:
+        print(f"{options.section}: skipped, nvidia-smi sees no GPU on this machine")
+        return SKIPPED
+    print(f'==== {options.section} on {facts["gpu"]}, driver {facts["driver"]}', flush=True)
+    deadline = time.monotonic() + options.minutes * 60
+    started = time.monotonic()
+    result, good = {"suites": suites, "sanitize": sanitize, "bench": bench}[options.section](options, deadline)
+    record = {"section": options.section, "machine": facts, "level": options.level, "good": good, "result": result}
+    record["seconds"] = round(time.monotonic() - started, 1)
+    path = pathlib.Path(options.out) / f"gpu-{options.section}.json"
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    print(f'==== {options.section}: {"good" if good else "BAD"} in {record["seconds"]} s, {path}', flush=True)
+    return 0 if good else 1
+
+
+sys.exit(main())

@@ -1,0 +1,69 @@
+#!/bin/sh
+# tests/gpu.sh - the CUDA half on a machine with a GPU: every operator's suite, memory and race checks, benchmarks.
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: tests/gpu.sh [--only SECTIONS] [--family NAME] [--build DIR] [--out DIR] [--level 0..3] [--minutes N]
+#
+#   --only LIST    of suites,sanitize,bench (default all three); each ends within --minutes (default 7.5)
+#   --family NAME  operators of one family only, such as norm (a folder of tests/ops); repeatable by commas
+#   --build DIR    use the library and test programs of this build folder as they are; else build-gpu is built here
+#   --out DIR      where the results go as JSON; default $OUT, else build-gpu/results
+#   --level N      how much each suite tries (default 0)
+#   --no-peers     benchmarks without PyTorch beside them
+#
+# Needs nvcc of CUDA 13, g++, Meson, Ninja and Python 3; no network, no cmocka, no SWIG. With --build only Python.
+# A machine without a GPU is a skip, exit code 77.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+only=suites,sanitize,bench family= build= out=${OUT:-} level=0 minutes=7.5 peers=yes
+fail() { echo "tests/gpu.sh: $*" >&2; exit 2; }
+while [ $# -gt 0 ]; do
+  case $1 in
+    --no-peers) peers=; shift; continue ;;
+    --only | --family | --build | --out | --level | --minutes) [ $# -ge 2 ] || fail "$1 needs a value" ;;
+    -h | --help) sed -n '/^# usage/,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0"; exit 0 ;;
+    *) fail "unknown option $1; see --help" ;;
+  esac
+  case $1 in
+    --only) only=$2 ;;
+    --family) family=$2 ;;
+    --build) build=$2 ;;
+    --out) out=$2 ;;
+    --level) level=$2 ;;
+    --minutes) minutes=$2 ;;
+  esac
+  shift 2
+done
+for section in $(echo "$only" | tr , ' '); do
+  case $section in suites | sanitize | bench) ;; *) fail "section is $section, expected suites, sanitize or bench" ;; esac
+done
+[ -d /usr/local/cuda/bin ] && PATH=$PATH:/usr/local/cuda/bin
+export PATH PYTHONDONTWRITEBYTECODE=1
+
+if [ -z "$build" ]; then
+  build=build-gpu
+  for program in nvcc g++ meson ninja python3; do
+    command -v $program >/dev/null 2>&1 || fail "$program is missing; install it, or pass --build DIR"
+  done
+  started=$(date +%s)
+  if [ ! -f $build/build.ninja ]; then
+    meson setup $build --buildtype=release -Dcuda=enabled -Dtests=true -Dbindings= >$build.log 2>&1 ||
+      { tail -n 20 $build.log; fail "meson setup failed"; }
+  fi
+  python3 tests/gpu.py targets $build "$family" >$build/targets.txt || fail "no test programs"
+  ninja -C $build -j "$(nproc)" $(cat $build/targets.txt) >$build.log 2>&1 ||
+    { grep -E 'error|FAILED' $build.log | head -n 20; tail -n 10 $build.log; fail "the build failed"; }
+  echo "built in $(($(date +%s) - started)) s"
+fi
+[ -d "$build" ] || fail "$build does not exist"
+[ -n "$out" ] || out=$build/results
+mkdir -p "$out"
+
+status=0
+for section in $(echo "$only" | tr , ' '); do
+  python3 tests/gpu.py "$section" "$build" "$family" --out "$out" --level "$level" --minutes "$minutes" ${peers:+--peers}
+  result=$?
+  [ $result = 77 ] && exit 77
+  [ $result = 0 ] || status=1
+done
+exit $status
