@@ -13,7 +13,7 @@ ruda_event_elapsed ruda_tensor_storage_users ruda_tensor_write ruda_tensor_read 
 ruda_tensor_fence ruda_tensor_broadcast ruda_tensor_view ruda_tensor_contiguous ruda_tensor_cast
 ruda_tensor_copy ruda_tensor_get_context ruda_stream_get_context ruda_plan_warm ruda_plan_explain
 ruda_workspace_create ruda_cancel_create ruda_cancel_request ruda_cancel_reset ruda_op_count ruda_op_kernels
-ruda_api_level ruda_version""".split()
+ruda_api_level""".split()
 
 
 def field_row(api, struct, field, kind, part):

@@ -69,6 +69,10 @@ static ruda_status rudax_text(const char* from, char* text, uint64_t capacity, u
   return RUDA_OK;
 }
 
+RUDAX_UNUSED static ruda_status rudax_version(char* text, uint64_t capacity, uint64_t* out_needed) {
+  return rudax_text(ruda_version(), text, capacity, out_needed);
+}
+
 /* ---- contexts and streams ---- */
 
 RUDAX_UNUSED static ruda_status rudax_context_create(uint32_t backend, int32_t device, uint32_t host_threads,

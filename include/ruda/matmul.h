@@ -54,5 +54,61 @@ typedef struct ruda_matmul_options {
 RUDA_API ruda_status RUDA_CALL ruda_matmul(ruda_stream stream, ruda_tensor a, ruda_tensor b, ruda_tensor bias,
                                            const ruda_matmul_options *options, ruda_tensor *out) RUDA_NX;
 
+/* ---- matmul_block ---- */
+
+/** Slots of matmul_block. */
+enum {
+  RUDA_MATMUL_BLOCK_X = 0,
+  RUDA_MATMUL_BLOCK_WEIGHTS = 1,
+  RUDA_MATMUL_BLOCK_BIAS = 2,
+  RUDA_MATMUL_BLOCK_Y = 3
+};
+
+/** y[.., j] = sum_i x[.., i] * weights[j, i] + bias[j], the weights packed in blocks as a GGUF file has them.
+ *
+ *  x        in   [.., k], rank 1..16; F32, BF16; rows dense (last stride 1), other strides free
+ *  weights  in   [n, k], contiguous, at any address; Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 (k a multiple of 32), Q4_K,
+ *                Q5_K, Q6_K (k a multiple of 256); read where they lie, never copied
+ *  bias     in   [n], optional; F32, BF16; contiguous
+ *  y        out  [.., n]; F32, BF16; rows dense
+ *
+ *  A weight is the exact value of its format. Sums are F32; the result is rounded once to the dtype of y. n
+ *  and the extents before k may be 0. */
+typedef struct ruda_matmul_block_desc {
+  uint32_t struct_size, out_dtype; /* dtype of y where the descriptor y is NULL; 0 = the dtype of x */
+  const ruda_ext *next;
+  const ruda_plan_options *options; /* NULL = defaults; math STRICT: no rounding of x or of weights */
+  const ruda_tensor_desc *x, *weights;
+  const ruda_tensor_desc *bias; /* NULL = none */
+  const ruda_tensor_desc *y;    /* NULL = contiguous */
+} ruda_matmul_block_desc;
+#define RUDA_MATMUL_BLOCK_DESC_INIT \
+  { (uint32_t)sizeof(ruda_matmul_block_desc), 0, NULL, NULL, NULL, NULL, NULL, NULL }
+
+/** Makes a plan for matmul_block. Error of an element, before the rounding of y, with u = 2^-24 and
+ *  S = sum_i |x| |w|:
+ *    math STRICT        (k + 2) u S
+ *    up to 4 rows of x  2^-14 sum_b max_b|x| sum_b|w| over the blocks b of 32 elements, plus (k + 2) u T:
+ *                       activations become 16-bit integers with one power-of-two scale a block; T sums the
+ *                       magnitudes of scale * code * x and minimum * x instead of those of w * x
+ *    more rows          (2^-8 + 2^-18) S + (k + 2) u S: both operands are rounded to bf16 (2^-9 S less for a
+ *                       bf16 x); subnormal operands and sums count as 0
+ *  The last two hold on processors with VNNI and BF16 instructions, others compute as STRICT. The bits of an
+ *  element depend on its row of x and of weights alone, on the processor's level, and on whether x has more
+ *  than 4 rows; never on the thread count. A row of x with NaN or Inf is computed as STRICT if among up to 4.
+ *  Where the scale of a block is not finite, elements that use it are Inf or NaN.
+ *  Deterministic; capturable. Source: the block formats of the GGUF project.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
+ *  (options), RUDA_E_UNSUPPORTED. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_matmul_block_plan_create(ruda_context context,
+                                                             const ruda_matmul_block_desc *desc,
+                                                             ruda_plan *out) RUDA_NX;
+
+/** Eager form: *out is a new contiguous tensor of out_dtype (0 = the dtype of x). `bias` may be NULL.
+ *  Status: as the plan form and ruda_plan_execute. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_matmul_block(ruda_stream stream, ruda_tensor x, ruda_tensor weights,
+                                                 ruda_tensor bias, uint32_t out_dtype,
+                                                 ruda_tensor *out) RUDA_NX;
+
 RUDA_END
 #endif

@@ -7,6 +7,7 @@
 #include "ruda/base.h"
 #include "ruda/context.h"
 #include "ruda/elementwise.h"
+#include "ruda/embedding.h"
 #include "ruda/matmul.h"
 #include "ruda/norm.h"
 #include "ruda/plan.h"

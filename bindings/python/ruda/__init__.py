@@ -33,9 +33,10 @@ from ._plan import Plan, TensorDesc, op_kernels, op_names
 from ._logging import LogDrain
 from ._ops import *  # noqa: F403
 from . import plans
+from ._core import read_text as _read_text
 from ._load import _raw
 
-__version__ = _raw.ruda_version()
+__version__ = _read_text(_raw.rudax_version)
 
 for _name in DType.__members__:  # noqa: F405
     globals().setdefault(_name, DType[_name])  # noqa: F405

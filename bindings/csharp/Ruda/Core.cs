@@ -1,0 +1,212 @@
+// bindings/csharp/Ruda/Core.cs - contexts, streams, events, cancel tokens, workspaces.
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.Threading.Tasks;
+using Ruda.Interop;
+
+namespace Ruda {
+  /// <summary>One device of one backend with its caches, threads and log.</summary>
+  public sealed class Context : NativeObject<ContextHandle> {
+    /// <param name="hostThreads">threads of the CPU backend, 0 = all that the process may use</param>
+    /// <param name="memoryLimit">bytes for tensors and workspaces, 0 = no limit</param>
+    public Context(Backend backend = Backend.Auto, int device = 0, uint hostThreads = 0,
+                   LogLevel logLevel = 0, uint planCacheCapacity = 0, ulong memoryLimit = 0)
+        : base(Make(backend, device, hostThreads, logLevel, planCacheCapacity, memoryLimit)) {
+    }
+
+    internal Context(ContextHandle handle) : base(handle) {
+    }
+
+    static ContextHandle Make(Backend backend, int device, uint threads, LogLevel level, uint plans,
+                              ulong limit) {
+      if (RudaNative.ruda_api_level() < Built.Level)
+        throw new DllNotFoundException("libruda has API level " + RudaNative.ruda_api_level() +
+                                       ", this assembly needs " + Built.Level);
+      ContextHandle made;
+      RudaNative.rudax_context_create((uint)backend, device, threads, (uint)level, plans, limit, out made);
+      return made;
+    }
+
+    ulong Get(uint what) {
+      ulong value;
+      RudaNative.rudax_context_get(H, what, out value);
+      return value;
+    }
+
+    public Backend Backend {
+      get { return (Backend)Get(0); }
+    }
+    public int Device {
+      get { return (int)Get(1); }
+    }
+    public int HostThreads {
+      get { return (int)Get(2); }
+    }
+    public ulong AllocatedBytes {
+      get { return Get(3); }
+    }
+    public ulong CachedBytes {
+      get { return Get(4); }
+    }
+    public ulong PeakBytes {
+      get { return Get(5); }
+    }
+
+    public string DeviceName {
+      get {
+        return ReadText(text => {
+          ulong needed;
+          RudaNative.rudax_context_device_name(H, text, (ulong)text.Length, out needed);
+          return needed;
+        });
+      }
+    }
+
+    /// <summary>Objects that hang below the context.</summary>
+    public long LiveObjects {
+      get {
+        ulong count;
+        RudaNative.ruda_context_live_objects(H, out count);
+        return (long)count;
+      }
+    }
+
+    /// <summary>Gives cached memory and cached plans back.</summary>
+    public void Trim() {
+      RudaNative.ruda_context_trim(H);
+      Loans.Collect();
+    }
+
+    public void SetLogLevel(LogLevel level) {
+      RudaNative.rudax_log_level(H, (uint)level);
+    }
+
+    /// <summary>The log lines that wait, "level component text". No thread of the library ever calls
+    /// back.</summary>
+    public IList<string> DrainLog() {
+      List<string> lines = new List<string>();
+      byte[] text = new byte[16384];
+      for (ulong used;;) {
+        RudaNative.ruda_log_drain(H, text, (ulong)text.Length, out used);
+        if (used == 0)
+          return lines;
+        foreach (string line in System.Text.Encoding.UTF8.GetString(text, 0, (int)used).Split('\n'))
+          if (line.Length > 0)
+            lines.Add(line);
+      }
+    }
+
+    /// <summary>Every backend and library: path and version, or why it is missing.</summary>
+    public static string BackendReport() {
+      return ReadText(text => {
+        ulong needed;
+        RudaNative.ruda_backend_report(text, (ulong)text.Length, out needed);
+        return needed;
+      }, 4096);
+    }
+
+    public static string Version() {
+      return ReadText(text => {
+        ulong needed;
+        RudaNative.rudax_version(text, (ulong)text.Length, out needed);
+        return needed;
+      });
+    }
+  }
+
+  /// <summary>An ordered queue of work. On the CPU work runs at the call.</summary>
+  public sealed class Stream : NativeObject<StreamHandle> {
+    public Stream(Context context) : base(Make(context)) {
+    }
+
+    static StreamHandle Make(Context context) {
+      StreamHandle made;
+      RudaNative.ruda_stream_create(context.H, 0, out made);
+      return made;
+    }
+
+    /// <summary>Waits for all submitted work; throws the first error of asynchronous work.</summary>
+    public void Sync() {
+      RudaNative.ruda_stream_sync(H);
+    }
+
+    public bool Done {
+      get {
+        uint done;
+        RudaNative.rudax_stream_done(H, out done);
+        return done != 0;
+      }
+    }
+
+    /// <summary>As Sync without a waiting thread: polls until the work is done.</summary>
+    public async Task SyncAsync() {
+      for (int pause = 0; !Done; pause = Math.Min(pause + 1, 10)) await Task.Delay(pause);
+      Sync();
+    }
+
+    /// <summary>Later work waits for the event.</summary>
+    public void Wait(Event point) {
+      RudaNative.ruda_stream_wait(H, point.H);
+    }
+  }
+
+  /// <summary>A point in a stream's order.</summary>
+  public sealed class Event : NativeObject<EventHandle> {
+    public Event(Context context) : base(Make(context)) {
+    }
+
+    static EventHandle Make(Context context) {
+      EventHandle made;
+      RudaNative.ruda_event_create(context.H, out made);
+      return made;
+    }
+
+    public void Record(Stream stream) {
+      RudaNative.ruda_event_record(H, stream.H);
+    }
+
+    public void Sync() {
+      RudaNative.ruda_event_sync(H);
+    }
+
+    /// <summary>Seconds from this event to a later one.</summary>
+    public double Elapsed(Event later) {
+      double seconds;
+      RudaNative.ruda_event_elapsed(H, later.H, out seconds);
+      return seconds;
+    }
+  }
+
+  /// <summary>Stops work that carries it; Request may come from any thread.</summary>
+  public sealed class CancelToken : NativeObject<CancelHandle> {
+    public CancelToken() : base(Make()) {
+    }
+
+    static CancelHandle Make() {
+      CancelHandle made;
+      RudaNative.ruda_cancel_create(out made);
+      return made;
+    }
+
+    public void Request() {
+      RudaNative.ruda_cancel_request(H);
+    }
+
+    public void Reset() {
+      RudaNative.ruda_cancel_reset(H);
+    }
+  }
+
+  /// <summary>Scratch memory for plans of one stream at a time.</summary>
+  public sealed class Workspace : NativeObject<WorkspaceHandle> {
+    public Workspace(Context context, long bytes) : base(Make(context, bytes)) {
+    }
+
+    static WorkspaceHandle Make(Context context, long bytes) {
+      WorkspaceHandle made;
+      RudaNative.ruda_workspace_create(context.H, (ulong)bytes, out made);
+      return made;
+    }
+  }
+}

@@ -1,0 +1,205 @@
+// bindings/csharp/Ruda/Native.cs - handles, errors, loading, memory that tensors borrow.
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.Runtime.InteropServices;
+using System.Text;
+
+namespace Ruda.Interop {
+  /// <summary>One reference to an object of the library. Parents and children may be released in any
+  /// order.</summary>
+  public abstract class RudaHandle : SafeHandle {
+    protected RudaHandle() : base(IntPtr.Zero, true) {
+    }
+
+    public override bool IsInvalid {
+      get { return handle == IntPtr.Zero; }
+    }
+
+    protected override bool ReleaseHandle() {
+      return NativeLoader.ruda_release(handle) == 0;
+    }
+
+    /// <summary>A handle that stands for NULL and is never released.</summary>
+    protected static T Never<T>(T made)
+        where T : RudaHandle {
+      GC.SuppressFinalize(made);
+      return made;
+    }
+
+    internal long Number {
+      get { return handle.ToInt64(); }
+    }
+  }
+
+  /// <summary>Loads the native files before the first call. The loader keeps one library of a name, so what
+  /// is loaded first is what is used: the file that RUDA_LIBRARY names, else the one beside the assembly or
+  /// under runtimes/linux-x64/native, else the system's.</summary>
+  static class NativeLoader {
+    const int Now = 2;
+
+    [DllImport("libdl.so.2", EntryPoint = "dlopen")]
+    static extern IntPtr DlOpen(string path, int flags);
+    [DllImport("rudacs", EntryPoint = "CSharp_release")]
+    internal static extern int ruda_release(IntPtr handle);
+
+    static string Folder() {
+      string path = typeof(NativeLoader).Assembly.Location;
+      return string.IsNullOrEmpty(path) ? AppDomain.CurrentDomain.BaseDirectory : Path.GetDirectoryName(path);
+    }
+
+    internal static bool Load() {
+      string chosen = Environment.GetEnvironmentVariable("RUDA_LIBRARY");
+      if (!string.IsNullOrEmpty(chosen) && DlOpen(chosen, Now) == IntPtr.Zero)
+        throw new DllNotFoundException("RUDA_LIBRARY names " + chosen + ", which cannot be loaded");
+      string folder = Folder();
+      foreach (string place in new[] { folder, Path.Combine(folder, "runtimes", "linux-x64", "native") }) {
+        string wrapper = Path.Combine(place, "librudacs.so");
+        if (File.Exists(wrapper) && DlOpen(wrapper, Now) != IntPtr.Zero)
+          break;
+      }
+      return true;
+    }
+  }
+}
+
+namespace Ruda {
+  using Ruda.Interop;
+
+  /// <summary>A failed call. Status / 1000 is the category of the error; Kind names it.</summary>
+  public sealed class RudaException : Exception {
+    RudaException(int status, int argument, int nativeCode, string name, string message, string function,
+                  string library)
+        : base(name + ": " + message) {
+      Status = (Status)status;
+      Argument = argument;
+      NativeCode = nativeCode;
+      Name = name;
+      Function = function;
+      NativeLibrary = library;
+    }
+
+    public Status Status { get; private set; }
+    /// <summary>Position of the C argument at fault, from 0; -1 = none.</summary>
+    public int Argument { get; private set; }
+    public int NativeCode { get; private set; }
+    /// <summary>Such as RUDA_E_SHAPE.</summary>
+    public string Name { get; private set; }
+    public string Function { get; private set; }
+    public string NativeLibrary { get; private set; }
+
+    public ErrorKind Kind {
+      get {
+        int category = (int)Status / 1000;
+        return category >= 1 && category <= 9 ? (ErrorKind)category : ErrorKind.Unknown;
+      }
+    }
+
+    /// <summary>The exception for the call that just failed on this thread; nothing may run in
+    /// between.</summary>
+    internal static RudaException Last(int status) {
+      int[] numbers = new int[2];
+      byte[] raw = new byte[4096];
+      RudaNative.rudax_error_record(status, numbers, raw, (ulong)raw.Length);
+      string[] texts = Encoding.UTF8.GetString(raw).Split('\0');
+      return new RudaException(status, numbers[0], numbers[1], texts[3], texts[0], texts[1], texts[2]);
+    }
+  }
+
+  public enum ErrorKind {
+    Unknown,
+    Argument,
+    Unsupported,
+    Resource,
+    Device,
+    File,
+    Communication,
+    Cancelled,
+    Callback,
+    Internal
+  }
+
+  /// <summary>Any object of the library.</summary>
+  public abstract class NativeObject : IDisposable {
+    internal abstract RudaHandle Handle { get; }
+
+    /// <summary>Releases the object; again is fine, from any thread.</summary>
+    public void Dispose() {
+      Handle.Dispose();
+      Loans.Collect();
+    }
+
+    public bool IsDisposed {
+      get { return Handle.IsClosed; }
+    }
+
+    internal static T Raw<T>(NativeObject<T> given, T none)
+        where T : RudaHandle {
+      return given == null ? none : given.H;
+    }
+
+    delegate void TextCall(byte[] text, ulong capacity, out ulong needed);
+
+    internal delegate ulong Reader(byte[] text);
+
+    /// <summary>The text of a function that says how many bytes it needs.</summary>
+    internal static string ReadText(Reader call, int size = 256) {
+      while (true) {
+        byte[] text = new byte[size];
+        ulong needed = call(text);
+        if (needed <= (ulong)size)
+          return Encoding.UTF8.GetString(text, 0, needed == 0 ? 0 : (int)needed - 1);
+        size = (int)needed;
+      }
+    }
+  }
+
+  public class NativeObject<T> : NativeObject
+      where T : RudaHandle {
+    internal readonly T H;
+
+    internal NativeObject(T handle) {
+      H = handle;
+    }
+
+    internal override RudaHandle Handle {
+      get { return H; }
+    }
+  }
+
+  /// <summary>Memory that tensors borrow. The last user may be gone on any thread; the library puts the
+  /// number of the loan on a list, which is emptied whenever an object is made over memory or
+  /// disposed.</summary>
+  static class Loans {
+    static readonly Dictionary<long, GCHandle> held = new Dictionary<long, GCHandle>();
+    static long count;
+
+    internal static long Add(GCHandle pinned) {
+      lock (held) {
+        held.Add(++count, pinned);
+        return count;
+      }
+    }
+
+    internal static void Remove(long number) {
+      lock (held) {
+        GCHandle pinned;
+        if (!held.TryGetValue(number, out pinned))
+          return;
+        held.Remove(number);
+        pinned.Free();
+      }
+    }
+
+    internal static void Collect() {
+      if (held.Count == 0)
+        return;
+      for (long number; (number = RudaNative.rudax_take_returned()) >= 0;) Remove(number);
+    }
+
+    internal static int Count {
+      get { lock (held) return held.Count; }
+    }
+  }
+}

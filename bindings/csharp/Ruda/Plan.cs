@@ -1,0 +1,263 @@
+// bindings/csharp/Ruda/Plan.cs - plans: an operator prepared for fixed layouts, run into given tensors.
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.Text;
+using Ruda.Interop;
+
+namespace Ruda {
+  /// <summary>dtype, shape and strides of an operand: of a tensor, or of one that is not there yet.</summary>
+  public sealed class Operand {
+    internal readonly Tensor Tensor;
+    internal readonly DType DType;
+    internal readonly long[] Shape, Strides;
+
+    public Operand(DType dtype, long[] shape, long[] strides = null) {
+      DType = dtype;
+      Shape = shape;
+      Strides = strides;
+    }
+
+    Operand(Tensor tensor) {
+      Tensor = tensor;
+    }
+
+    public static implicit operator Operand(Tensor tensor) {
+      return tensor == null ? null : new Operand(tensor);
+    }
+  }
+
+  /// <summary>How a plan is chosen; what is null keeps its default.</summary>
+  public sealed class PlanOptions {
+    public string Kernel;
+    public Strategy? Strategy;
+    public MathMode? Math;
+    public Determinism? Determinism;
+    public long? WorkspaceLimitBytes;
+    public bool? Autotune;
+  }
+
+  /// <summary>Fills the descriptor of an operator by the names of its fields. A value that is null keeps its
+  /// default.
+  /// </summary>
+  public sealed class PlanBuilder {
+    readonly string op;
+    readonly StringBuilder names = new StringBuilder();
+    readonly List<long> values = new List<long>();
+    readonly List<NativeObject> used = new List<NativeObject>();
+    readonly List<KeyValuePair<int, NativeObject>> patches = new List<KeyValuePair<int, NativeObject>>();
+
+    public PlanBuilder(string op) {
+      this.op = op;
+    }
+
+    PlanBuilder Add(string name, char tag, params long[] numbers) {
+      if (names.Length > 0)
+        names.Append(' ');
+      names.Append(name);
+      values.Add(tag);
+      values.AddRange(numbers);
+      return this;
+    }
+
+    PlanBuilder AddObject(string name, char tag, NativeObject value) {
+      Add(name, tag, 0);
+      patches.Add(new KeyValuePair<int, NativeObject>(values.Count - 1, value));
+      return this;
+    }
+
+    public PlanBuilder Set(string name, Operand value) {
+      if (value == null)
+        return this;
+      if (value.Tensor != null)
+        return AddObject(name, 'T', value.Tensor);
+      Add(name, 't', (long)value.DType, 0, value.Shape.Length, value.Strides == null ? 0 : 1);
+      values.AddRange(value.Shape);
+      if (value.Strides != null)
+        values.AddRange(value.Strides);
+      return this;
+    }
+
+    public PlanBuilder Set(string name, Tensor value) {
+      return Set(name, (Operand)value);
+    }
+
+    public PlanBuilder Set(string name, NativeObject value) {
+      return value == null ? this : AddObject(name, 'h', value);
+    }
+
+    public PlanBuilder Set(string name, long? value) {
+      return value == null ? this : Add(name, 'i', value.Value);
+    }
+
+    public PlanBuilder Set(string name, bool? value) {
+      return value == null ? this : Add(name, 'i', value.Value ? 1 : 0);
+    }
+
+    public PlanBuilder Set(string name, double? value) {
+      return value == null ? this : Add(name, 'f', BitConverter.DoubleToInt64Bits(value.Value));
+    }
+
+    public PlanBuilder Set(string name, long[] value) {
+      if (value == null)
+        return this;
+      Add(name, 'a', value.Length);
+      values.AddRange(value);
+      return this;
+    }
+
+    public PlanBuilder Set(string name, double[] value) {
+      if (value == null)
+        return this;
+      Add(name, 'g', value.Length);
+      foreach (double number in value) values.Add(BitConverter.DoubleToInt64Bits(number));
+      return this;
+    }
+
+    public PlanBuilder Set(string name, string value) {
+      if (value == null)
+        return this;
+      byte[] raw = Encoding.UTF8.GetBytes(value);
+      Add(name, 's', raw.Length);
+      foreach (byte b in raw) values.Add(b);
+      return this;
+    }
+
+    public PlanBuilder Options(PlanOptions o) {
+      if (o == null)
+        return this;
+      return Set("options.kernel", o.Kernel)
+          .Set("options.strategy", (long?)o.Strategy)
+          .Set("options.math", (long?)o.Math)
+          .Set("options.determinism", (long?)o.Determinism)
+          .Set("options.workspace_limit_bytes", o.WorkspaceLimitBytes)
+          .Set("options.autotune", o.Autotune);
+    }
+
+    public Plan Create(Context context) {
+      long[] numbers = values.ToArray();
+      PlanHandle made = null;
+      Hold.During(patches, numbers, () => {
+        RudaNative.rudax_plan_create(context.H, op, names.ToString(), numbers, (uint)numbers.Length,
+                                     out made);
+      });
+      return new Plan(made);
+    }
+  }
+
+  /// <summary>Keeps handles that travel as numbers alive during a call.</summary>
+  static class Hold {
+    internal static void During(List<KeyValuePair<int, NativeObject>> patches, long[] numbers, Action call) {
+      int held = 0;
+      try {
+        foreach (KeyValuePair<int, NativeObject> patch in patches) {
+          bool taken = false;
+          patch.Value.Handle.DangerousAddRef(ref taken);
+          ++held;
+          numbers[patch.Key] = patch.Value.Handle.Number;
+        }
+        call();
+      } finally {
+        for (int i = 0; i < held; ++i) patches[i].Value.Handle.DangerousRelease();
+      }
+    }
+  }
+
+  /// <summary>An operator prepared for fixed layouts.</summary>
+  public sealed class Plan : NativeObject<PlanHandle> {
+    readonly Dictionary<string, uint> slots = new Dictionary<string, uint>();
+    readonly HashSet<string> outputs = new HashSet<string>();
+
+    internal Plan(PlanHandle handle) : base(handle) {
+      for (uint slot = 0; slot < (uint)Get(0); ++slot) {
+        uint isOutput = 0;
+        string name = ReadText(text => {
+          ulong needed;
+          RudaNative.rudax_plan_slot(H, slot, text, (ulong)text.Length, out needed, out isOutput);
+          return needed;
+        });
+        slots.Add(name, slot);
+        if (isOutput != 0)
+          outputs.Add(name);
+      }
+    }
+
+    ulong Get(uint what) {
+      ulong value;
+      RudaNative.rudax_plan_get(H, what, out value);
+      return value;
+    }
+
+    string Text(uint what) {
+      return ReadText(text => {
+        ulong needed;
+        RudaNative.rudax_plan_text(H, what, text, (ulong)text.Length, out needed);
+        return needed;
+      });
+    }
+
+    /// <summary>The names of the operands.</summary>
+    public ICollection<string> Slots {
+      get { return slots.Keys; }
+    }
+    public bool IsOutput(string slot) {
+      return outputs.Contains(slot);
+    }
+    public string Op {
+      get { return Text(0); }
+    }
+    public string Kernel {
+      get { return Text(1); }
+    }
+    public long WorkspaceBytes {
+      get { return (long)Get(1); }
+    }
+    public bool Deterministic {
+      get { return Get(4) != 0; }
+    }
+
+    /// <summary>Which kernel was chosen and why each better one declined.</summary>
+    public string Explain() {
+      return ReadText(text => {
+        ulong needed;
+        RudaNative.ruda_plan_explain(H, text, (ulong)text.Length, out needed);
+        return needed;
+      }, 1024);
+    }
+
+    public void Warm(Stream stream) {
+      RudaNative.ruda_plan_warm(H, stream.H);
+    }
+
+    /// <summary>Runs the plan. Values are tensors, other objects of the library, integers and doubles, by the
+    /// names of the operands.</summary>
+    public void Execute(Stream stream, IDictionary<string, object> operands, Workspace workspace = null,
+                        CancelToken cancel = null, ulong timeoutNs = 0) {
+      List<long> values = new List<long>();
+      List<KeyValuePair<int, NativeObject>> patches = new List<KeyValuePair<int, NativeObject>>();
+      foreach (KeyValuePair<string, object> operand in operands) {
+        uint slot;
+        if (!slots.TryGetValue(operand.Key, out slot))
+          throw new ArgumentException(Op + " has no operand " + operand.Key);
+        values.Add(slot);
+        NativeObject thing = operand.Value as NativeObject;
+        if (thing != null) {
+          values.Add((long)(thing is Tensor ? BindKind.Tensor : BindKind.Handle));
+          patches.Add(new KeyValuePair<int, NativeObject>(values.Count, thing));
+          values.Add(0);
+        } else if (operand.Value is double || operand.Value is float) {
+          values.Add((long)BindKind.F64);
+          values.Add(BitConverter.DoubleToInt64Bits(Convert.ToDouble(operand.Value)));
+        } else {
+          values.Add((long)BindKind.I64);
+          values.Add(Convert.ToInt64(operand.Value));
+        }
+      }
+      long[] numbers = values.ToArray();
+      Hold.During(patches, numbers, () => {
+        RudaNative.rudax_plan_execute(H, stream.H, Raw(workspace, WorkspaceHandle.Null), numbers,
+                                      (uint)numbers.Length, Raw(cancel, CancelHandle.Null), timeoutNs);
+      });
+    }
+  }
+}

@@ -1,0 +1,209 @@
+// bindings/csharp/Ruda/Tensor.cs - tensors: shape, views, copies to and from spans, borrowed arrays.
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Runtime.InteropServices;
+using Ruda.Interop;
+
+namespace Ruda {
+  /// <summary>Elements of one dtype with a shape and strides, in the memory of a context's device. A view
+  /// shares storage with the tensor it was made from.</summary>
+  public sealed class Tensor : NativeObject<TensorHandle> {
+    const int MaxRank = 16;
+    long[] facts;
+
+    Tensor(TensorHandle handle) : base(handle) {
+    }
+
+    internal static Tensor Wrap(TensorHandle handle) {
+      return handle.IsInvalid ? null : new Tensor(handle);
+    }
+
+    /// <summary>A tensor with undefined contents.</summary>
+    public Tensor(Context context, DType dtype, params long[] shape) : base(Make(context, dtype, shape)) {
+    }
+
+    static TensorHandle Make(Context context, DType dtype, long[] shape) {
+      TensorHandle made;
+      RudaNative.rudax_tensor_create(context.H, (uint)dtype, shape, (uint)shape.Length, out made);
+      return made;
+    }
+
+    /// <summary>A tensor with a copy of `data`.</summary>
+    public static Tensor From<T>(Stream stream, Context context, DType dtype, ReadOnlySpan<T> data,
+                                 params long[] shape)
+        where T : struct {
+      Tensor made = new Tensor(context, dtype, shape);
+      made.Write(stream, data);
+      return made;
+    }
+
+    /// <summary>An F32 tensor with a copy of `data`.</summary>
+    public static Tensor From(Stream stream, Context context, float[] data, params long[] shape) {
+      return From<float>(stream, context, DType.F32, data, shape);
+    }
+
+    /// <summary>A tensor over an array, which stays pinned while any tensor uses it. CPU contexts.</summary>
+    public static Tensor Over<T>(Context context, DType dtype, T[] data, params long[] shape)
+        where T : struct {
+      Loans.Collect();
+      GCHandle pinned = GCHandle.Alloc(data, GCHandleType.Pinned);
+      long number = Loans.Add(pinned);
+      try {
+        TensorHandle made;
+        RudaNative.rudax_tensor_wrap(context.H, (uint)dtype, shape, (uint)shape.Length, 3,
+                                     pinned.AddrOfPinnedObject(), (ulong)Buffer.ByteLength(data), number,
+                                     out made);
+        return new Tensor(made);
+      } catch {
+        Loans.Remove(number);
+        throw;
+      }
+    }
+
+    // dtype, flags, bytes, contiguous, rank, shape, strides
+    long[] Facts {
+      get {
+        if (facts == null) {
+          long[] made = new long[5 + 2 * MaxRank];
+          RudaNative.rudax_tensor_layout(H, made);
+          facts = made;
+        }
+        return facts;
+      }
+    }
+
+    public DType DType {
+      get { return (DType)Facts[0]; }
+    }
+    public bool IsReadOnly {
+      get { return (Facts[1] & 0x100) != 0; }
+    }
+    /// <summary>Bytes of a contiguous copy.</summary>
+    public long Bytes {
+      get { return Facts[2]; }
+    }
+    public bool IsContiguous {
+      get { return Facts[3] != 0; }
+    }
+    public int Rank {
+      get { return (int)Facts[4]; }
+    }
+    public long[] Shape {
+      get { return Part(5); }
+    }
+    /// <summary>In elements.</summary>
+    public long[] Strides {
+      get { return Part(5 + MaxRank); }
+    }
+    public long Count {
+      get {
+        long count = 1;
+        foreach (long extent in Shape) count *= extent;
+        return count;
+      }
+    }
+
+    long[] Part(int from) {
+      long[] part = new long[Rank];
+      Array.Copy(Facts, from, part, 0, part.Length);
+      return part;
+    }
+
+    /// <summary>Copies exactly the tensor's bytes from the host.</summary>
+    public unsafe void Write<T>(Stream stream, ReadOnlySpan<T> data)
+        where T : struct {
+      fixed(byte* p = MemoryMarshal.AsBytes(data))
+          RudaNative.ruda_tensor_write(stream.H, H, (IntPtr)p, (ulong)MemoryMarshal.AsBytes(data).Length);
+    }
+
+    /// <summary>Waits for the stream's work and copies the tensor, row-major, to the host.</summary>
+    public unsafe void Read<T>(Stream stream, Span<T> data)
+        where T : struct {
+      fixed(byte* p = MemoryMarshal.AsBytes(data))
+          RudaNative.ruda_tensor_read(stream.H, H, (IntPtr)p, (ulong)MemoryMarshal.AsBytes(data).Length);
+    }
+
+    public T[] ToArray<T>(Stream stream)
+        where T : struct {
+      T[] data = new T[Bytes / Marshal.SizeOf(typeof(T))];
+      Read<T>(stream, data);
+      return data;
+    }
+
+    public Tensor Fill(Stream stream, double value) {
+      RudaNative.ruda_tensor_fill(stream.H, H, value);
+      return this;
+    }
+
+    /// <summary>A contiguous copy of another dtype.</summary>
+    public Tensor Cast(Stream stream, DType dtype) {
+      TensorHandle made;
+      RudaNative.ruda_tensor_cast(stream.H, H, (uint)dtype, out made);
+      return new Tensor(made);
+    }
+
+    public Tensor Contiguous(Stream stream) {
+      TensorHandle made;
+      RudaNative.ruda_tensor_contiguous(stream.H, H, out made);
+      return new Tensor(made);
+    }
+
+    /// <summary>Copies into a tensor of the same shape; dtypes are converted.</summary>
+    public void CopyTo(Stream stream, Tensor to) {
+      RudaNative.ruda_tensor_copy(stream.H, H, to.H);
+    }
+
+    /// <summary>The elements under another shape: a view where strides allow it, else a copy. One extent may
+    /// be -1.</summary>
+    public Tensor Reshape(Stream stream, params long[] shape) {
+      TensorHandle made;
+      RudaNative.rudax_tensor_reshape(stream.H, H, shape, (uint)shape.Length, out made);
+      return new Tensor(made);
+    }
+
+    /// <summary>As Reshape, never a copy.</summary>
+    public Tensor View(params long[] shape) {
+      TensorHandle made;
+      RudaNative.ruda_tensor_view(H, shape, (uint)shape.Length, out made);
+      return new Tensor(made);
+    }
+
+    public Tensor Permute(params long[] axes) {
+      TensorHandle made;
+      RudaNative.rudax_tensor_permute(H, axes, (uint)axes.Length, out made);
+      return new Tensor(made);
+    }
+
+    /// <summary>begin[i], begin[i] + step[i], ... below end[i] on every axis; negative ones count from the
+    /// end.</summary>
+    public Tensor Slice(long[] begin, long[] end, long[] step = null) {
+      if (begin.Length != end.Length || (step != null && step.Length != begin.Length))
+        throw new ArgumentException("begin, end and step have different lengths");
+      int rank = begin.Length;
+      long[] bounds = new long[3 * rank];
+      for (int i = 0; i < rank; ++i) {
+        bounds[i] = begin[i];
+        bounds[rank + i] = end[i];
+        bounds[2 * rank + i] = step == null ? 1 : step[i];
+      }
+      TensorHandle made;
+      RudaNative.rudax_tensor_slice(H, bounds, (uint)bounds.Length, out made);
+      return new Tensor(made);
+    }
+
+    public Tensor Broadcast(params long[] shape) {
+      TensorHandle made;
+      RudaNative.ruda_tensor_broadcast(H, shape, (uint)shape.Length, out made);
+      return new Tensor(made);
+    }
+
+    /// <summary>Orders later use on `stream` after the last writer on another stream.</summary>
+    public void Fence(Stream stream) {
+      RudaNative.ruda_tensor_fence(H, stream.H);
+    }
+
+    public override string ToString() {
+      return IsDisposed ? "Tensor (disposed)" : "Tensor " + DType + " [" + string.Join(", ", Shape) + "]";
+    }
+  }
+}

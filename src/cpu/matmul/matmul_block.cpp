@@ -1,0 +1,313 @@
+// src/cpu/matmul/matmul_block.cpp - matmul_block on the CPU: which arithmetic, and how threads share the
+// weight rows. SPDX-License-Identifier: Apache-2.0
+#include "cpu/matmul/matmul_block.hpp"
+#include "cpu/rows.hpp"
+#include "cpu/runtime/device.hpp"
+
+#include <ruda/matmul.h>
+
+#include <algorithm>
+
+namespace ruda::cpu {
+namespace {
+
+// A plan for up to this many rows takes the integer kernel: on a Xeon with AMX, [m, 576] x Q4_1 [576, 576],
+// one thread, 4 rows take 31 us so and 44 us as bf16 panels, 8 rows 62 and 45.
+constexpr int64_t few_rows = 4;
+
+struct Shape {
+  Rows x, y;
+  int64_t n, k, weight_row_bytes;
+  int32_t type, x_bf16, y_bf16, bias_bf16;
+};
+
+void read_shape(const Problem& p, Shape& s) {
+  const Operand &x = p[RUDA_MATMUL_BLOCK_X], &w = p[RUDA_MATMUL_BLOCK_WEIGHTS],
+                &bias = p[RUDA_MATMUL_BLOCK_BIAS];
+  s.n = w.dim(0);
+  s.k = w.dim(1);
+  s.type = block_type(w.dtype());
+  const BlockFormat& format = block_formats[s.type];
+  s.weight_row_bytes = s.k / format.elements * format.bytes;
+  s.x_bf16 = x.dtype() == RUDA_BF16;
+  s.y_bf16 = p[RUDA_MATMUL_BLOCK_Y].dtype() == RUDA_BF16;
+  s.bias_bf16 = bias.present && bias.dtype() == RUDA_BF16;
+}
+
+bool read_rows(const Problem& p, Shape& s) {
+  if (!collapse_rows(*p[RUDA_MATMUL_BLOCK_X].layout, s.x) ||
+      !collapse_rows(*p[RUDA_MATMUL_BLOCK_Y].layout, s.y))
+    return false;
+  s.x.count = s.y.count = p[RUDA_MATMUL_BLOCK_X].outer();
+  return true;
+}
+
+BlockMatmul call_of(const Launch& l, const Shape& s) {
+  return {l.ptr<const uint8_t>(RUDA_MATMUL_BLOCK_WEIGHTS),
+          s.weight_row_bytes,
+          l.ptr<const void>(RUDA_MATMUL_BLOCK_X),
+          l.ptr<void>(RUDA_MATMUL_BLOCK_Y),
+          l.ptr<const void>(RUDA_MATMUL_BLOCK_BIAS),
+          s.x.stride,
+          s.y.stride,
+          s.x.count,
+          s.n,
+          s.k,
+          s.type,
+          s.x_bf16,
+          s.y_bf16,
+          s.bias_bf16};
+}
+
+// Rows begin..end-1 of x as a call of their own.
+BlockMatmul part_of(const BlockMatmul& call, int64_t begin, int64_t end) {
+  BlockMatmul part = call;
+  part.m = end - begin;
+  part.x = static_cast<const std::byte*>(call.x) + begin * call.x_stride * (call.x_bf16 ? 2 : 4);
+  part.y = static_cast<std::byte*>(call.y) + begin * call.y_stride * (call.y_bf16 ? 2 : 4);
+  return part;
+}
+
+// f(begin, end, part) over 0..count-1, cut into pieces of `grain` where the call may be stopped.
+template <class F>
+void share(const Launch& l, int64_t count, int64_t grain, F&& f) {
+  pool_of(l).ranges(count, grain, [&](int64_t begin, int64_t end, int part) {
+    if (!l.stop.armed()) return f(begin, end, part);
+    for (int64_t at = begin; at < end; at += grain) {
+      l.stop.check();
+      f(at, std::min(at + grain, end), part);
+    }
+  });
+}
+
+// Weight rows that are worth a thread: 16 KiB.
+int64_t weight_grain(const Shape& s) {
+  const int64_t rows = 16384 / std::max<int64_t>(s.weight_row_bytes, 1);
+  return std::max<int64_t>(rows / 16 * 16, 16);
+}
+
+bool strict(const Problem& p) { return p.math == RUDA_MATH_STRICT; }
+
+constexpr const char* wants_strict = "strict arithmetic was asked for";
+constexpr const char* no_stride = "rows without one stride";
+constexpr const char* empty_sum = "an empty sum";
+
+// ---- few rows: 16-bit integer activations
+
+namespace vnni {
+
+struct State {
+  Shape shape;
+  int64_t records;  // of a row
+  WorkspaceSlot activations, fits, scratch;
+};
+
+Verdict prepare(const Problem& p, Prepare& prep) {
+#if defined(__x86_64__)
+  State& s = prep.state<State>();
+  read_shape(p, s.shape);
+  if (isa() < Isa::avx512bf16) return "needs AVX-512 with VNNI";
+  if (strict(p)) return wants_strict;
+  if (!read_rows(p, s.shape)) return no_stride;
+  if (s.shape.k == 0) return empty_sum;
+  if (s.shape.x.count > few_rows && p.forced_kernel.empty()) return "more than 4 rows are faster as panels";
+  s.records = (s.shape.k + 127) / 128;
+  s.activations = prep.book<BlockActivations>(s.records * s.shape.x.count);
+  s.fits = prep.book<uint8_t>(s.shape.x.count);
+  s.scratch = prep.book<float>(thread_count(p) * block_strict_rows * s.shape.k);
+  return nullptr;
+#else
+  (void)p, (void)prep;
+  return "needs AVX-512 with VNNI";
+#endif
+}
+
+#if defined(__x86_64__)
+void run(const Launch& l) {
+  const State& s = l.state<State>();
+  const BlockMatmul call = call_of(l, s.shape);
+  auto* activations = l.at<BlockActivations>(s.activations);
+  auto* fits = l.at<uint8_t>(s.fits);
+  share(l, call.m, 16, [&](int64_t begin, int64_t end, int) {
+    for (int64_t m = begin; m < end; ++m)
+      fits[m] = avx512bf16::block_row.quantize(call, m, activations + m * s.records);
+  });
+  const BlockStrictTable& exact = RUDA_ISA_PICK(BlockStrictTable, block_strict);
+  share(l, call.n, weight_grain(s.shape), [&](int64_t begin, int64_t end, int part) {
+    float* scratch = l.at<float>(s.scratch) + part * block_strict_rows * call.k;
+    for (int64_t m = 0; m < call.m;) {
+      int64_t rows = 1;
+      if (!fits[m]) {
+        exact.run(call, m, m + 1, begin, end, scratch);
+      } else {
+        while (rows < 4 && m + rows < call.m && fits[m + rows]) ++rows;
+        avx512bf16::block_row.run(call, m, rows, activations + m * s.records, begin, end);
+      }
+      m += rows;
+    }
+  });
+}
+#else
+void run(const Launch&) {}
+#endif
+
+}  // namespace vnni
+
+// ---- many rows: bf16 panels
+
+namespace panels {
+
+struct State {
+  Shape shape;
+  bool in_place;
+  int64_t scratch_bytes, m_parts;
+  WorkspaceSlot x, scratch;
+};
+
+Verdict prepare(const Problem& p, Prepare& prep) {
+  State& s = prep.state<State>();
+  read_shape(p, s.shape);
+  if (strict(p)) return wants_strict;
+  if (!read_rows(p, s.shape)) return no_stride;
+  if (s.shape.k == 0) return empty_sum;
+  if (s.shape.weight_row_bytes > INT32_MAX / 16) return "weight rows beyond 128 MiB";
+  const int64_t m = s.shape.x.count, padded = (m + 31) / 32 * 32;
+  s.in_place = s.shape.x_bf16 && m % 16 == 0;
+  s.x = prep.book<uint16_t>(s.in_place ? 0 : padded * s.shape.k);
+  s.scratch_bytes = (block_panel_scratch(s.shape.k) + 255) / 256 * 256;
+  s.scratch = prep.book<uint8_t>(thread_count(p) * s.scratch_bytes);
+  // With more threads than panel pairs the rows of x are shared out too.
+  const int64_t pairs = std::max<int64_t>((s.shape.n + 31) / 32, 1);
+  s.m_parts = std::clamp<int64_t>(thread_count(p) / pairs, 1, std::max<int64_t>(padded / 32, 1));
+  return nullptr;
+}
+
+void run_with(const Launch& l, const BlockPanelTable& table) {
+  const State& s = l.state<State>();
+  const BlockMatmul call = call_of(l, s.shape);
+  const uint16_t* x = static_cast<const uint16_t*>(call.x);
+  int64_t stride = call.x_stride;
+  if (!s.in_place) {
+    uint16_t* to = l.at<uint16_t>(s.x);
+    stride = call.k;
+    share(l, call.m, 16,
+          [&](int64_t begin, int64_t end, int) { table.convert(call, begin, end, to, stride); });
+    x = to;
+  }
+  const int64_t pairs = (call.n + 31) / 32, height = ((call.m + 31) / 32 + s.m_parts - 1) / s.m_parts * 32;
+  share(l, pairs * s.m_parts, 1, [&](int64_t begin, int64_t end, int part) {
+    uint8_t* scratch = l.at<uint8_t>(s.scratch) + part * s.scratch_bytes;
+    while (begin < end) {
+      const int64_t which = begin / pairs, first = begin % pairs, last = std::min(first + end - begin, pairs);
+      const int64_t m0 = std::min(which * height, call.m), m1 = std::min(m0 + height, call.m);
+      table.run(part_of(call, m0, m1), x + m0 * stride, stride, 32 * first, std::min(32 * last, call.n),
+                scratch);
+      begin += last - first;
+    }
+  });
+}
+
+}  // namespace panels
+
+namespace amx_tiles {
+
+Verdict prepare(const Problem& p, Prepare& prep) {
+#if defined(__x86_64__)
+  if (isa() >= Isa::amx) return panels::prepare(p, prep);
+#else
+  (void)p, (void)prep;
+#endif
+  return "needs AMX";
+}
+void run([[maybe_unused]] const Launch& l) {
+#if defined(__x86_64__)
+  panels::run_with(l, amx::block_panel);
+#endif
+}
+
+}  // namespace amx_tiles
+
+namespace bf16_dot {
+
+Verdict prepare(const Problem& p, Prepare& prep) {
+#if defined(__x86_64__)
+  if (isa() >= Isa::avx512bf16) return panels::prepare(p, prep);
+#else
+  (void)p, (void)prep;
+#endif
+  return "needs AVX-512 with BF16";
+}
+void run([[maybe_unused]] const Launch& l) {
+#if defined(__x86_64__)
+  panels::run_with(l, avx512bf16::block_panel);
+#endif
+}
+
+}  // namespace bf16_dot
+
+// ---- strict
+
+struct StrictState {
+  Shape shape;
+  WorkspaceSlot scratch;
+};
+
+namespace f32 {
+
+Verdict prepare(const Problem& p, Prepare& prep) {
+  StrictState& s = prep.state<StrictState>();
+  read_shape(p, s.shape);
+  if (!read_rows(p, s.shape)) return no_stride;
+  s.scratch = prep.book<float>(thread_count(p) * block_strict_rows * s.shape.k);
+  prep.note(isa_name(isa()));
+  return nullptr;
+}
+
+void run(const Launch& l) {
+  const StrictState& s = l.state<StrictState>();
+  const BlockMatmul call = call_of(l, s.shape);
+  const BlockStrictTable& table = RUDA_ISA_PICK(BlockStrictTable, block_strict);
+  share(l, call.n, weight_grain(s.shape), [&](int64_t begin, int64_t end, int part) {
+    table.run(call, 0, call.m, begin, end, l.at<float>(s.scratch) + part * block_strict_rows * call.k);
+  });
+}
+
+}  // namespace f32
+
+namespace plain {
+
+Verdict prepare(const Problem& p, Prepare& prep) {
+  StrictState& s = prep.state<StrictState>();
+  read_shape(p, s.shape);
+  s.scratch = prep.book<float>(block_strict_rows * s.shape.k);
+  return nullptr;
+}
+
+void run(const Launch& l) {
+  const StrictState& s = l.state<StrictState>();
+  BlockMatmul call = call_of(l, s.shape);
+  const Operand &x = l.problem[RUDA_MATMUL_BLOCK_X], &y = l.problem[RUDA_MATMUL_BLOCK_Y];
+  const void* x0 = call.x;
+  void* y0 = call.y;
+  call.m = 1;
+  for (int64_t m = 0; m < x.outer(); ++m) {
+    l.stop.check();
+    call.x = static_cast<const std::byte*>(x0) + row_offset(*x.layout, m) * (call.x_bf16 ? 2 : 4);
+    call.y = static_cast<std::byte*>(y0) + row_offset(*y.layout, m) * (call.y_bf16 ? 2 : 4);
+    scalar::block_strict.run(call, 0, 1, 0, call.n, l.at<float>(s.scratch));
+  }
+}
+
+}  // namespace plain
+
+constexpr Kernel list[] = {{"cpu/matmul_block/vnni", vnni::prepare, vnni::run},
+                           {"cpu/matmul_block/amx", amx_tiles::prepare, amx_tiles::run},
+                           {"cpu/matmul_block/bf16_dot", bf16_dot::prepare, bf16_dot::run},
+                           {"cpu/matmul_block/f32", f32::prepare, f32::run},
+                           {"cpu/matmul_block/scalar", plain::prepare, plain::run}};
+
+}  // namespace
+
+extern constinit const Kernels matmul_block{list};
+
+}  // namespace ruda::cpu
