@@ -1,4 +1,4 @@
-# tests/bindings/same_numbers.py - runs the shared vectors in each language and compares the bits of every output.
+# tests/bindings/same_numbers.py - runs the shared vectors in each language, compares the bits of outputs.
 # SPDX-License-Identifier: Apache-2.0
 """usage: same_numbers.py ROOT BUILD (LANGUAGE PROGRAM)..."""
 

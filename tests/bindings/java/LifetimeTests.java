@@ -55,7 +55,8 @@ final class LifetimeTests {
     c.close();
     c.close();
     Tests.expectThrows(IllegalStateException.class, () -> new Stream(c), "stream of a closed context");
-    Tests.expectThrows(IllegalStateException.class, () -> Ops.rmsNorm(s, t, t, 1), "operator on a closed tensor");
+    Tests.expectThrows(
+        IllegalStateException.class, () -> Ops.rmsNorm(s, t, t, 1), "operator on a closed tensor");
     s.close();
   }
 

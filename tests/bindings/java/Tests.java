@@ -10,7 +10,8 @@ public final class Tests {
   private static int passed, failed;
 
   static synchronized void check(boolean good, String what) {
-    if (good) ++passed;
+    if (good)
+      ++passed;
     else {
       ++failed;
       System.out.println("FAIL " + what);
@@ -53,13 +54,13 @@ public final class Tests {
     Method[] methods = suite.getDeclaredMethods();
     Arrays.sort(methods, Comparator.comparing(Method::getName));
     for (Method method : methods) {
-      if (!java.lang.reflect.Modifier.isPublic(method.getModifiers()) || method.isSynthetic()) continue;
-      try {
-        method.invoke(null);
-      } catch (InvocationTargetException error) {
-        error.getCause().printStackTrace(System.out);
-        check(false, method.getName() + " threw");
-      }
+          if (!java.lang.reflect.Modifier.isPublic(method.getModifiers()) || method.isSynthetic()) continue;
+          try {
+            method.invoke(null);
+          } catch (InvocationTargetException error) {
+            error.getCause().printStackTrace(System.out);
+            check(false, method.getName() + " threw");
+          }
+        }
     }
   }
-}

@@ -67,8 +67,8 @@ final class Vectors {
     }
   }
 
-  private static void runCase(Context context, Stream stream, String op, Map<String, Object> one, boolean dump)
-      throws Exception {
+  private static void runCase(
+      Context context, Stream stream, String op, Map<String, Object> one, boolean dump) throws Exception {
     String label = op + " " + one.get("name");
     PlanBuilder builder = new PlanBuilder(op);
     Map<String, Tensor> operands = new HashMap<>();
@@ -79,9 +79,12 @@ final class Vectors {
     }
     for (var parameter : map(one.get("parameters")).entrySet()) {
       Object value = parameter.getValue();
-      if (value instanceof Boolean) builder.set(parameter.getKey(), (boolean) value);
-      else if (value instanceof Long) builder.set(parameter.getKey(), (long) value);
-      else builder.set(parameter.getKey(), (double) value);
+      if (value instanceof Boolean)
+        builder.set(parameter.getKey(), (boolean) value);
+      else if (value instanceof Long)
+        builder.set(parameter.getKey(), (long) value);
+      else
+        builder.set(parameter.getKey(), (double) value);
     }
     if (one.containsKey("fails")) {
       Map<String, Object> fails = map(one.get("fails"));
@@ -89,7 +92,8 @@ final class Vectors {
         builder.create(context);
         faults.add(label + ": nothing failed, expected " + fails);
       } catch (RudaException error) {
-        if (!error.name().equals(fails.get("status")) || !error.getMessage().contains((String) fails.get("text")))
+        if (!error.name().equals(fails.get("status"))
+            || !error.getMessage().contains((String) fails.get("text")))
           faults.add(label + ": " + error.getMessage() + ", expected " + fails);
       }
       return;

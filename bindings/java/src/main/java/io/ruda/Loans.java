@@ -8,8 +8,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The last user of a borrowed buffer may be gone on any native thread, which never enters the virtual machine: the
- * library puts the number of the loan on a list, which is emptied whenever an object is made over memory or closed.
+ * The last user of a borrowed buffer may be gone on any native thread, which never enters the virtual
+ * machine: the library puts the number of the loan on a list, which is emptied whenever an object is made
+ * over memory or closed.
  */
 final class Loans {
   private static final ConcurrentHashMap<Long, ByteBuffer> HELD = new ConcurrentHashMap<>();
@@ -29,7 +30,7 @@ final class Loans {
 
   static void collect() {
     if (HELD.isEmpty()) return;
-    for (long number; (number = Raw.rudax_take_returned()) >= 0; ) HELD.remove(number);
+    for (long number; (number = Raw.rudax_take_returned()) >= 0;) HELD.remove(number);
   }
 
   static int size() {

@@ -9,8 +9,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
- * Any object of the library. close() releases it now; else a cleaner does when it is unreachable. Objects may be closed
- * in any order and from any thread; a call that runs meanwhile ends first.
+ * Any object of the library. close() releases it now; else a cleaner does when it is unreachable. Objects may
+ * be closed in any order and from any thread; a call that runs meanwhile ends first.
  */
 public abstract class NativeHandle implements AutoCloseable {
   private static final Cleaner CLEANER = Cleaner.create();

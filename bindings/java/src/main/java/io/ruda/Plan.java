@@ -75,8 +75,8 @@ public final class Plan extends NativeHandle {
   }
 
   /**
-   * Runs the plan. Values are tensors, other objects of the library, integers and doubles, by the names of the operands.
-   * workspace and cancel may be null; a timeout of 0 is none.
+   * Runs the plan. Values are tensors, other objects of the library, integers and doubles, by the names of
+   * the operands. workspace and cancel may be null; a timeout of 0 is none.
    */
   public void execute(
       Stream stream, Map<String, ?> operands, Workspace workspace, CancelToken cancel, long timeoutNanos) {

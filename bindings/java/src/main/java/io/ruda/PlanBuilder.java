@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.stream.LongStream;
 
 /**
- * Makes the plan of an operator: its operands and parameters by the names of its descriptor in the C API, options as
- * "options.kernel" and so on. A value that is null keeps its default.
+ * Makes the plan of an operator: its operands and parameters by the names of its descriptor in the C API,
+ * options as "options.kernel" and so on. A value that is null keeps its default.
  */
 public final class PlanBuilder {
   private final String op;
@@ -51,7 +51,8 @@ public final class PlanBuilder {
     if (value == null) return this;
     add(name, 't', LongStream.of(value.dtype, 0, value.shape.length, value.strides == null ? 0 : 1));
     for (long extent : value.shape) values.add(extent);
-    if (value.strides != null) for (long stride : value.strides) values.add(stride);
+    if (value.strides != null)
+      for (long stride : value.strides) values.add(stride);
     return this;
   }
 

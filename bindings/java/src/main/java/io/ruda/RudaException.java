@@ -9,13 +9,24 @@ public final class RudaException extends RuntimeException {
   private static final long serialVersionUID = 1;
 
   /** Categories of errors. */
-  public enum Kind { UNKNOWN, ARGUMENT, UNSUPPORTED, RESOURCE, DEVICE, FILE, COMMUNICATION, CANCELLED, CALLBACK, INTERNAL }
+  public enum Kind {
+    UNKNOWN,
+    ARGUMENT,
+    UNSUPPORTED,
+    RESOURCE,
+    DEVICE,
+    FILE,
+    COMMUNICATION,
+    CANCELLED,
+    CALLBACK,
+    INTERNAL
+  }
 
   private final int status, argument, nativeCode;
   private final String name, function, nativeLibrary;
 
-  private RudaException(
-      int status, int argument, int nativeCode, String message, String function, String library, String name) {
+  private RudaException(int status, int argument, int nativeCode, String message, String function,
+      String library, String name) {
     super(name + ": " + message);
     this.status = status;
     this.argument = argument;
@@ -26,9 +37,10 @@ public final class RudaException extends RuntimeException {
   }
 
   // Called by the native code.
-  static RudaException make(
-      int status, int argument, int nativeCode, byte[] message, byte[] function, byte[] library, byte[] name) {
-    return new RudaException(status, argument, nativeCode, text(message), text(function), text(library), text(name));
+  static RudaException make(int status, int argument, int nativeCode, byte[] message, byte[] function,
+      byte[] library, byte[] name) {
+    return new RudaException(
+        status, argument, nativeCode, text(message), text(function), text(library), text(name));
   }
 
   private static String text(byte[] bytes) {

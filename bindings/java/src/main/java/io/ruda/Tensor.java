@@ -1,5 +1,5 @@
-// bindings/java/src/main/java/io/ruda/Tensor.java - tensors: shape, views, copies to and from buffers and arrays.
-// SPDX-License-Identifier: Apache-2.0
+// bindings/java/src/main/java/io/ruda/Tensor.java - tensors: shape, views, copies to and from buffers and
+// arrays. SPDX-License-Identifier: Apache-2.0
 package io.ruda;
 
 import io.ruda.internal.Raw;
@@ -8,8 +8,9 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
- * Elements of one dtype with a shape and strides, in the memory of a context's device. A view shares storage with the
- * tensor it was made from. Buffers are direct ones in native byte order; what is between position and limit counts.
+ * Elements of one dtype with a shape and strides, in the memory of a context's device. A view shares storage
+ * with the tensor it was made from. Buffers are direct ones in native byte order; what is between position
+ * and limit counts.
  */
 public final class Tensor extends NativeHandle {
   private static final int MAX_RANK = 16;

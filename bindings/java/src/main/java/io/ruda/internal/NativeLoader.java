@@ -1,5 +1,5 @@
-// bindings/java/src/main/java/io/ruda/internal/NativeLoader.java - finds and loads libruda and its JNI wrapper.
-// SPDX-License-Identifier: Apache-2.0
+// bindings/java/src/main/java/io/ruda/internal/NativeLoader.java - finds and loads libruda and its JNI
+// wrapper. SPDX-License-Identifier: Apache-2.0
 package io.ruda.internal;
 
 import java.io.IOException;
@@ -13,9 +13,9 @@ import java.security.NoSuchAlgorithmException;
 
 /**
  * Loads libruda.so.1, then librudajni.so, which needs it. Places, first found: the folder in the property
- * ruda.native.path; else the files in META-INF/native/linux-x86_64 of the class path, which are copied into one folder
- * named by their content below ruda.native.cache, XDG_CACHE_HOME or the user's .cache, and used again by later
- * processes. The environment variable RUDA_LIBRARY names another libruda.
+ * ruda.native.path; else the files in META-INF/native/linux-x86_64 of the class path, which are copied into
+ * one folder named by their content below ruda.native.cache, XDG_CACHE_HOME or the user's .cache, and used
+ * again by later processes. The environment variable RUDA_LIBRARY names another libruda.
  */
 final class NativeLoader {
   private static final String[] NAMES = {"libruda.so.1", "librudajni.so"};
@@ -45,8 +45,8 @@ final class NativeLoader {
     } catch (UnsatisfiedLinkError error) {
       String text = String.valueOf(error.getMessage());
       if (text.contains("already loaded in another classloader"))
-        throw new UnsatisfiedLinkError(
-            text + "; one class loader of a process may hold ruda: put its jar where all users share a loader");
+        throw new UnsatisfiedLinkError(text
+            + "; one class loader of a process may hold ruda: put its jar where all users share a loader");
       throw error;
     }
   }
@@ -71,7 +71,7 @@ final class NativeLoader {
       for (int i = 0; i < NAMES.length; ++i) put(folder, NAMES[i], contents[i]);
       return folder;
     } catch (IOException | NoSuchAlgorithmException error) {
-      throw (UnsatisfiedLinkError) new UnsatisfiedLinkError("the native files cannot be copied: " + error)
+      throw(UnsatisfiedLinkError) new UnsatisfiedLinkError("the native files cannot be copied: " + error)
           .initCause(error);
     }
   }
@@ -95,6 +95,7 @@ final class NativeLoader {
     String given = System.getProperty("ruda.native.cache");
     if (given != null) return Path.of(given);
     String user = System.getenv("XDG_CACHE_HOME");
-    return user != null && !user.isEmpty() ? Path.of(user) : Path.of(System.getProperty("user.home"), ".cache");
+    return user != null && !user.isEmpty() ? Path.of(user)
+                                           : Path.of(System.getProperty("user.home"), ".cache");
   }
 }
