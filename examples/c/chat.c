@@ -31,10 +31,10 @@ typedef struct chat {
   ruda_model model;
   ruda_tokenizer tokenizer;
   ruda_session session;
-  ruda_chat_message *messages;
-  char **owned; /* contents of the messages */
+  ruda_chat_message* messages;
+  char** owned; /* contents of the messages */
   uint64_t count, capacity;
-  char *answer; /* of the turn in progress */
+  char* answer; /* of the turn in progress */
   size_t answer_bytes;
   int quiet;
 } chat;
@@ -46,14 +46,14 @@ static void on_interrupt(int signal_number) {
   ruda_cancel_request(interrupt);
 }
 
-static int fail(const char *what) {
+static int fail(const char* what) {
   ruda_error_info info = RUDA_ERROR_INFO_INIT;
   ruda_last_error(&info);
   fprintf(stderr, "ruda-chat: %s: %s (%s)\n", what, info.message, ruda_status_name(info.status));
   return 1;
 }
 
-static int set_option(options *o, const char *name, const char *value) {
+static int set_option(options* o, const char* name, const char* value) {
   if (strcmp(name, "--model") == 0)
     o->model = value;
   else if (strcmp(name, "--prompt") == 0)
@@ -89,7 +89,7 @@ static int set_option(options *o, const char *name, const char *value) {
   return 1;
 }
 
-static int parse(int argc, char **argv, options *o) {
+static int parse(int argc, char** argv, options* o) {
   int i;
   for (i = 1; i < argc; ++i) {
     if (strcmp(argv[i], "--quiet") == 0) {
@@ -108,25 +108,25 @@ static double seconds(void) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static int32_t show_loading(void *user, uint64_t done, uint64_t total) {
+static int32_t show_loading(void* user, uint64_t done, uint64_t total) {
   static unsigned shown;
   const unsigned percent = total ? (unsigned)(done * 100 / total) : 100;
-  if (!((chat *)user)->quiet && percent / 10 != shown) fprintf(stderr, "\rloading %3u %%", percent);
+  if (!((chat*)user)->quiet && percent / 10 != shown) fprintf(stderr, "\rloading %3u %%", percent);
   shown = percent / 10;
   return 0;
 }
 
 /* Prompts that take a moment show how far they are. */
-static int32_t show_reading(void *user, uint64_t done, uint64_t total) {
-  if (((chat *)user)->quiet || total <= 1024) return 0;
+static int32_t show_reading(void* user, uint64_t done, uint64_t total) {
+  if (((chat*)user)->quiet || total <= 1024) return 0;
   fprintf(stderr, "\rreading %3u %%", (unsigned)(done * 100 / total));
   if (done == total) fprintf(stderr, "\r             \r");
   return 0;
 }
 
-static int32_t show_text(void *user, const char *text, uint64_t bytes, int32_t token) {
-  chat *c = user;
-  char *grown = realloc(c->answer, c->answer_bytes + bytes + 1);
+static int32_t show_text(void* user, const char* text, uint64_t bytes, int32_t token) {
+  chat* c = user;
+  char* grown = realloc(c->answer, c->answer_bytes + bytes + 1);
   (void)token;
   if (!grown) return 1;
   c->answer = grown;
@@ -138,13 +138,13 @@ static int32_t show_text(void *user, const char *text, uint64_t bytes, int32_t t
   return 0;
 }
 
-static int add_message(chat *c, const char *role, const char *content) {
-  char *copy = malloc(strlen(content) + 1);
+static int add_message(chat* c, const char* role, const char* content) {
+  char* copy = malloc(strlen(content) + 1);
   if (!copy) return 0;
   if (c->count == c->capacity) {
     const uint64_t wider = c->capacity ? c->capacity * 2 : 16;
-    ruda_chat_message *messages = realloc(c->messages, wider * sizeof *messages);
-    char **owned = realloc(c->owned, wider * sizeof *owned);
+    ruda_chat_message* messages = realloc(c->messages, wider * sizeof *messages);
+    char** owned = realloc(c->owned, wider * sizeof *owned);
     if (messages) c->messages = messages;
     if (owned) c->owned = owned;
     if (!messages || !owned) {
@@ -162,10 +162,12 @@ static int add_message(chat *c, const char *role, const char *content) {
   return 1;
 }
 
-static void show_speed(const ruda_session_info *info, uint32_t finish) {
+static void show_speed(const ruda_session_info* info, uint32_t finish) {
   fprintf(stderr, "\nprompt: %llu tokens", (unsigned long long)info->prompt_tokens);
-  if (info->reused_tokens) fprintf(stderr, " (and %llu from the cache)", (unsigned long long)info->reused_tokens);
-  if (info->prompt_seconds > 0) fprintf(stderr, ", %.1f tokens/s", (double)info->prompt_tokens / info->prompt_seconds);
+  if (info->reused_tokens)
+    fprintf(stderr, " (and %llu from the cache)", (unsigned long long)info->reused_tokens);
+  if (info->prompt_seconds > 0)
+    fprintf(stderr, ", %.1f tokens/s", (double)info->prompt_tokens / info->prompt_seconds);
   fprintf(stderr, "\nanswer: %llu tokens", (unsigned long long)info->generated_tokens);
   if (info->generate_seconds > 0)
     fprintf(stderr, ", %.1f tokens/s", (double)info->generated_tokens / info->generate_seconds);
@@ -174,7 +176,7 @@ static void show_speed(const ruda_session_info *info, uint32_t finish) {
   fprintf(stderr, "\n");
 }
 
-static int answer(chat *c, const options *o) {
+static int answer(chat* c, const options* o) {
   ruda_generate_options generate = RUDA_GENERATE_OPTIONS_INIT;
   ruda_session_info info = RUDA_SESSION_INFO_INIT;
   uint32_t finish = RUDA_FINISH_NONE;
@@ -198,7 +200,7 @@ static int answer(chat *c, const options *o) {
   return 0;
 }
 
-static int load(chat *c, const options *o) {
+static int load(chat* c, const options* o) {
   ruda_context_desc context = RUDA_CONTEXT_DESC_INIT;
   ruda_context_info where = RUDA_CONTEXT_INFO_INIT;
   ruda_model_desc model = RUDA_MODEL_DESC_INIT;
@@ -223,13 +225,14 @@ static int load(chat *c, const options *o) {
   if (ruda_session_set_sampling(c->session, &o->sampling)) return fail("sampling");
   if (ruda_model_get_info(c->model, &info) || ruda_context_get_info(c->context, &where)) return fail("info");
   if (!o->quiet)
-    fprintf(stderr, "%s: %s, %.0f M parameters, %.0f MB, on %s with %u threads, loaded in %.2f s\n\n", info.name,
-            info.architecture, (double)info.parameter_count * 1e-6, (double)info.weight_bytes * 1e-6,
-            where.device_name, (unsigned)where.host_threads, seconds() - start);
+    fprintf(stderr, "%s: %s, %.0f M parameters, %.0f MB, on %s with %u threads, loaded in %.2f s\n\n",
+            info.name, info.architecture, (double)info.parameter_count * 1e-6,
+            (double)info.weight_bytes * 1e-6, where.device_name, (unsigned)where.host_threads,
+            seconds() - start);
   return 0;
 }
 
-static int converse(chat *c, const options *o) {
+static int converse(chat* c, const options* o) {
   char line[16384];
   for (;;) {
     size_t n;
@@ -243,7 +246,7 @@ static int converse(chat *c, const options *o) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   const ruda_sampling greedy = RUDA_SAMPLING_INIT;
   options o;
   chat c;

@@ -13,8 +13,8 @@ inline std::array<uint32_t, 4> philox(uint64_t seed, uint64_t counter, uint64_t 
   uint32_t x[4] = {uint32_t(counter), uint32_t(counter >> 32), uint32_t(stream), uint32_t(stream >> 32)};
   for (int round = 0; round < 10; ++round) {
     const uint64_t a = uint64_t(x[0]) * 0xD2511F53u, b = uint64_t(x[2]) * 0xCD9E8D57u;
-    const uint32_t next[4] = {uint32_t(b >> 32) ^ x[1] ^ key[0], uint32_t(b), uint32_t(a >> 32) ^ x[3] ^ key[1],
-                              uint32_t(a)};
+    const uint32_t next[4] = {uint32_t(b >> 32) ^ x[1] ^ key[0], uint32_t(b),
+                              uint32_t(a >> 32) ^ x[3] ^ key[1], uint32_t(a)};
     for (int i = 0; i < 4; ++i) x[i] = next[i];
     key[0] += 0x9E3779B9u;
     key[1] += 0xBB67AE85u;

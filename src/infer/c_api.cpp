@@ -46,8 +46,8 @@ ruda_status ruda_session_set_sampling(ruda_session session, const ruda_sampling*
   });
 }
 
-ruda_status ruda_session_prompt(ruda_session session, const int32_t* tokens, uint64_t count, ruda_progress_fn progress,
-                                void* user, ruda_cancel cancel) noexcept {
+ruda_status ruda_session_prompt(ruda_session session, const int32_t* tokens, uint64_t count,
+                                ruda_progress_fn progress, void* user, ruda_cancel cancel) noexcept {
   return guard(__func__, [&] {
     Session& s = get_session(session);
     RUDA_CHECK(tokens || !count, RUDA_E_NULL, 1, "tokens is NULL with count %llu", (unsigned long long)count);
@@ -55,8 +55,8 @@ ruda_status ruda_session_prompt(ruda_session session, const int32_t* tokens, uin
   });
 }
 
-ruda_status ruda_session_prompt_text(ruda_session session, const char* text, uint64_t bytes, ruda_progress_fn progress,
-                                     void* user, ruda_cancel cancel) noexcept {
+ruda_status ruda_session_prompt_text(ruda_session session, const char* text, uint64_t bytes,
+                                     ruda_progress_fn progress, void* user, ruda_cancel cancel) noexcept {
   return guard(__func__, [&] {
     Session& s = get_session(session);
     RUDA_CHECK(text || !bytes, RUDA_E_NULL, 1, "text is NULL with %llu bytes", (unsigned long long)bytes);
@@ -127,18 +127,20 @@ ruda_status ruda_session_logits(ruda_session session, float* logits, uint64_t co
     Session& s = get_session(session);
     RUDA_CHECK(logits, RUDA_E_NULL, 1, "logits is NULL");
     const uint64_t vocab = uint64_t(s.model().config().vocab);
-    RUDA_CHECK(count == vocab, RUDA_E_SHAPE, 2, "count is %llu, the vocabulary has %llu", (unsigned long long)count,
-               (unsigned long long)vocab);
+    RUDA_CHECK(count == vocab, RUDA_E_SHAPE, 2, "count is %llu, the vocabulary has %llu",
+               (unsigned long long)count, (unsigned long long)vocab);
     const auto from = s.logits();
     std::copy(from.begin(), from.end(), logits);
   });
 }
 
-ruda_status ruda_session_tokens(ruda_session session, int32_t* tokens, uint64_t capacity, uint64_t* out_count) noexcept {
+ruda_status ruda_session_tokens(ruda_session session, int32_t* tokens, uint64_t capacity,
+                                uint64_t* out_count) noexcept {
   return guard(__func__, [&] {
     if (out_count) *out_count = 0;
     const auto& held = get_session(session).tokens();
-    RUDA_CHECK(tokens || !capacity, RUDA_E_NULL, 1, "tokens is NULL with capacity %llu", (unsigned long long)capacity);
+    RUDA_CHECK(tokens || !capacity, RUDA_E_NULL, 1, "tokens is NULL with capacity %llu",
+               (unsigned long long)capacity);
     std::copy_n(held.begin(), std::min<uint64_t>(capacity, held.size()), tokens);
     if (out_count) *out_count = held.size();
   });

@@ -13,7 +13,8 @@ namespace ruda::infer {
 
 // Turns a failed call of the C API into an exception with the record that it left.
 inline void ok(ruda_status status) {
-  if (status == RUDA_OK) [[likely]] return;
+  if (status == RUDA_OK) [[likely]]
+    return;
   ruda_error_info info = RUDA_ERROR_INFO_INIT;
   ruda_last_error(&info);
   Error error;
@@ -43,7 +44,9 @@ class Owned {
   H handle_ = nullptr;
 };
 
-inline ruda_tensor handle(const Ref<Tensor>& tensor) { return tensor ? handle_of<ruda_tensor>(*tensor) : nullptr; }
+inline ruda_tensor handle(const Ref<Tensor>& tensor) {
+  return tensor ? handle_of<ruda_tensor>(*tensor) : nullptr;
+}
 
 inline ruda_binding bind(uint32_t slot, const Ref<Tensor>& tensor) {
   ruda_binding b{};

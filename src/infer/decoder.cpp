@@ -20,11 +20,13 @@ Decoder::Decoder(const model::LanguageModel& model, const ruda_session_desc& des
   RUDA_CHECK(capacity_ <= most, RUDA_E_ARGUMENT, 1, "desc.token_capacity is %llu, expected at most %llu",
              (unsigned long long)capacity_, (unsigned long long)most);
   batch_tokens_ = desc.batch_tokens ? desc.batch_tokens : 512;
-  RUDA_CHECK(batch_tokens_ <= 4096, RUDA_E_ARGUMENT, 1, "desc.batch_tokens is %u, expected 1..4096", batch_tokens_);
+  RUDA_CHECK(batch_tokens_ <= 4096, RUDA_E_ARGUMENT, 1, "desc.batch_tokens is %u, expected 1..4096",
+             batch_tokens_);
   batch_tokens_ = uint32_t(std::min<uint64_t>(batch_tokens_, capacity_));
   cache_.dtype = desc.cache_dtype ? desc.cache_dtype : uint32_t(RUDA_F16);
-  RUDA_CHECK(cache_.dtype == RUDA_F16 || cache_.dtype == RUDA_BF16 || cache_.dtype == RUDA_F32, RUDA_E_ARGUMENT, 1,
-             "desc.cache_dtype is %s, expected F16, BF16 or F32", dtype_name(cache_.dtype));
+  RUDA_CHECK(cache_.dtype == RUDA_F16 || cache_.dtype == RUDA_BF16 || cache_.dtype == RUDA_F32,
+             RUDA_E_ARGUMENT, 1, "desc.cache_dtype is %s, expected F16, BF16 or F32",
+             dtype_name(cache_.dtype));
 
   Context& context = model.context();
   stream_ = make<Stream>(context.cell(), context, context.device().open_stream());
@@ -61,14 +63,15 @@ Step& Decoder::step_for(int64_t tokens) {
 
 void Decoder::run(std::span<const int32_t> tokens, uint64_t start, const StopSign& stop) {
   const uint64_t end = start + tokens.size();
-  RUDA_CHECK(end <= capacity_, RUDA_E_BUDGET, -1, "session: %llu tokens, it holds %llu", (unsigned long long)end,
-             (unsigned long long)capacity_);
+  RUDA_CHECK(end <= capacity_, RUDA_E_BUDGET, -1, "session: %llu tokens, it holds %llu",
+             (unsigned long long)end, (unsigned long long)capacity_);
   const uint32_t used_pages = uint32_t((end + page_size - 1) / page_size), length = uint32_t(end);
   std::vector<uint32_t> pages(used_pages), sequences(tokens.size(), 0), positions(tokens.size());
   std::iota(pages.begin(), pages.end(), 0u);
   std::iota(positions.begin(), positions.end(), uint32_t(start));
-  ok(ruda_paged_schedule_set(cache_.schedule.get(), handle_of<ruda_stream>(*stream_), pages.data(), used_pages, &length, 1,
-                             sequences.data(), positions.data(), uint32_t(tokens.size())));
+  ok(ruda_paged_schedule_set(cache_.schedule.get(), handle_of<ruda_stream>(*stream_), pages.data(),
+                             used_pages, &length, 1, sequences.data(), positions.data(),
+                             uint32_t(tokens.size())));
   const std::vector<int32_t> signed_positions(positions.begin(), positions.end());
   step_for(int64_t(tokens.size())).run(cache_, tokens.data(), signed_positions.data(), logits_.data(), stop);
 }

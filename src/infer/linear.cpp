@@ -30,12 +30,14 @@ Linear::Linear(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor
   }
 }
 
-void Linear::run(ruda_stream stream, ruda_workspace workspace, const Ref<Tensor>& x, const Ref<Tensor>& weight,
-                 const Ref<Tensor>& bias, const Ref<Tensor>& y, const ruda_exec_opts* opts) const {
-  ruda_binding bindings[4] = {bind(block_ ? uint32_t(RUDA_MATMUL_BLOCK_X) : uint32_t(RUDA_MATMUL_A), x),
-                              bind(block_ ? uint32_t(RUDA_MATMUL_BLOCK_WEIGHTS) : uint32_t(RUDA_MATMUL_B), weight),
-                              bind(block_ ? uint32_t(RUDA_MATMUL_BLOCK_Y) : uint32_t(RUDA_MATMUL_C), y),
-                              bind(block_ ? uint32_t(RUDA_MATMUL_BLOCK_BIAS) : uint32_t(RUDA_MATMUL_BIAS), bias)};
+void Linear::run(ruda_stream stream, ruda_workspace workspace, const Ref<Tensor>& x,
+                 const Ref<Tensor>& weight, const Ref<Tensor>& bias, const Ref<Tensor>& y,
+                 const ruda_exec_opts* opts) const {
+  ruda_binding bindings[4] = {
+      bind(block_ ? uint32_t(RUDA_MATMUL_BLOCK_X) : uint32_t(RUDA_MATMUL_A), x),
+      bind(block_ ? uint32_t(RUDA_MATMUL_BLOCK_WEIGHTS) : uint32_t(RUDA_MATMUL_B), weight),
+      bind(block_ ? uint32_t(RUDA_MATMUL_BLOCK_Y) : uint32_t(RUDA_MATMUL_C), y),
+      bind(block_ ? uint32_t(RUDA_MATMUL_BLOCK_BIAS) : uint32_t(RUDA_MATMUL_BIAS), bias)};
   ok(ruda_plan_execute(plan_.get(), stream, workspace, bindings, bias ? 4 : 3, opts));
 }
 

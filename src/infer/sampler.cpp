@@ -16,10 +16,10 @@ void Sampler::set(const ruda_sampling& given, int arg) {
   if (o.repetition_penalty == 0) o.repetition_penalty = 1;
   RUDA_CHECK(std::isfinite(o.temperature) && o.temperature >= 0, RUDA_E_ARGUMENT, arg,
              "sampling.temperature is %g, expected finite and 0 or more", o.temperature);
-  RUDA_CHECK(o.top_p > 0 && o.top_p <= 1, RUDA_E_ARGUMENT, arg, "sampling.top_p is %g, expected above 0, at most 1",
-             o.top_p);
-  RUDA_CHECK(o.min_p >= 0 && o.min_p < 1, RUDA_E_ARGUMENT, arg, "sampling.min_p is %g, expected 0 or more, below 1",
-             o.min_p);
+  RUDA_CHECK(o.top_p > 0 && o.top_p <= 1, RUDA_E_ARGUMENT, arg,
+             "sampling.top_p is %g, expected above 0, at most 1", o.top_p);
+  RUDA_CHECK(o.min_p >= 0 && o.min_p < 1, RUDA_E_ARGUMENT, arg,
+             "sampling.min_p is %g, expected 0 or more, below 1", o.min_p);
   RUDA_CHECK(std::isfinite(o.repetition_penalty) && o.repetition_penalty > 0, RUDA_E_ARGUMENT, arg,
              "sampling.repetition_penalty is %g, expected finite and above 0", o.repetition_penalty);
   options_ = o;
@@ -59,10 +59,11 @@ size_t Sampler::keep_top_p(double top_p) {
   for (const Candidate& c : candidates_) total += std::exp(double(c.logit) - top);
   // Sort a growing head: few tokens carry nearly all of the mass.
   size_t sorted = 0;
-  for (size_t head = std::min<size_t>(64, candidates_.size());; head = std::min(head * 8, candidates_.size())) {
+  for (size_t head = std::min<size_t>(64, candidates_.size());;
+       head = std::min(head * 8, candidates_.size())) {
     if (head < candidates_.size())
-      std::nth_element(candidates_.begin() + int64_t(sorted), candidates_.begin() + int64_t(head), candidates_.end(),
-                       better);
+      std::nth_element(candidates_.begin() + int64_t(sorted), candidates_.begin() + int64_t(head),
+                       candidates_.end(), better);
     std::sort(candidates_.begin() + int64_t(sorted), candidates_.begin() + int64_t(head), better);
     for (; sorted < head; ++sorted) {
       const double weight = std::exp(double(candidates_[sorted].logit) - top) / total;
@@ -80,7 +81,8 @@ int32_t Sampler::choose(std::span<const float> logits, std::span<const int32_t> 
   int32_t best = -1;
   for (size_t i = 0; i < adjusted_.size(); ++i)
     if (adjusted_[i] > (best < 0 ? -INFINITY : adjusted_[size_t(best)])) best = int32_t(i);
-  RUDA_CHECK(best >= 0, RUDA_E_ARGUMENT, -1, "sampling: all %zu logits are NaN or minus infinity", adjusted_.size());
+  RUDA_CHECK(best >= 0, RUDA_E_ARGUMENT, -1, "sampling: all %zu logits are NaN or minus infinity",
+             adjusted_.size());
   if (options_.temperature == 0 || options_.top_k == 1 || std::isinf(adjusted_[size_t(best)])) return best;
 
   candidates_.clear();
@@ -97,7 +99,8 @@ int32_t Sampler::choose(std::span<const float> logits, std::span<const int32_t> 
     kept = n;
   }
   const double u = philox_uniform(options_.seed, draws_++) * weights_[kept - 1];
-  const size_t at = size_t(std::upper_bound(weights_.begin(), weights_.begin() + int64_t(kept), u) - weights_.begin());
+  const size_t at =
+      size_t(std::upper_bound(weights_.begin(), weights_.begin() + int64_t(kept), u) - weights_.begin());
   return candidates_[std::min(at, kept - 1)].token;
 }
 

@@ -1,4 +1,5 @@
-// src/infer/sampler.hpp - chooses the next token from logits; the order of its steps is the contract of ruda_sampling.
+// src/infer/sampler.hpp - chooses the next token from logits; the order of its steps is the contract of
+// ruda_sampling.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ruda/infer.h>

@@ -13,9 +13,7 @@ namespace {
 class Stopwatch {
  public:
   explicit Stopwatch(double& total) : total_(total) {}
-  ~Stopwatch() {
-    total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
+  ~Stopwatch() { total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
  private:
   double& total_;
@@ -37,14 +35,16 @@ std::span<const float> Session::logits() {
   return decoder_.logits();
 }
 
-void Session::prompt(std::span<const int32_t> tokens, ruda_progress_fn progress, void* user, const StopSign& stop) {
+void Session::prompt(std::span<const int32_t> tokens, ruda_progress_fn progress, void* user,
+                     const StopSign& stop) {
   const int64_t vocab = model_->config().vocab;
   RUDA_CHECK(!tokens.empty(), RUDA_E_ARGUMENT, 2, "count is 0, expected at least 1 token");
-  RUDA_CHECK(tokens.size() <= decoder_.capacity(), RUDA_E_ARGUMENT, 2, "count is %zu, the session holds %llu tokens",
-             tokens.size(), (unsigned long long)decoder_.capacity());
+  RUDA_CHECK(tokens.size() <= decoder_.capacity(), RUDA_E_ARGUMENT, 2,
+             "count is %zu, the session holds %llu tokens", tokens.size(),
+             (unsigned long long)decoder_.capacity());
   for (size_t i = 0; i < tokens.size(); ++i)
-    RUDA_CHECK(tokens[i] >= 0 && tokens[i] < vocab, RUDA_E_INDEX, 1, "tokens[%zu] is %d, the vocabulary has %lld", i,
-               tokens[i], (long long)vocab);
+    RUDA_CHECK(tokens[i] >= 0 && tokens[i] < vocab, RUDA_E_INDEX, 1,
+               "tokens[%zu] is %d, the vocabulary has %lld", i, tokens[i], (long long)vocab);
   prompt_seconds_ = generate_seconds_ = 0;
   generated_tokens_ = 0;
   finish_ = RUDA_FINISH_NONE;
@@ -71,7 +71,8 @@ void Session::prompt(std::span<const int32_t> tokens, ruda_progress_fn progress,
       Error error;
       error.status = RUDA_E_CALLBACK;
       error.native_code = answer;
-      error.text = format("progress callback returned %d after %zu of %zu tokens", answer, tokens_.size(), tokens.size());
+      error.text = format("progress callback returned %d after %zu of %zu tokens", answer, tokens_.size(),
+                          tokens.size());
       throw error;
     }
   }
@@ -127,7 +128,8 @@ uint32_t Session::generate(const ruda_generate_options& options, const StopSign&
     std::string text = filter.push(take_text(step));
     if (filter.stopped()) step.finish = RUDA_FINISH_STOP;
     if (step.finish != RUDA_FINISH_NONE && !filter.stopped()) text += filter.finish();
-    if ((step.token >= 0 || !text.empty()) && deliver(text, step.token) != 0 && step.finish == RUDA_FINISH_NONE)
+    if ((step.token >= 0 || !text.empty()) && deliver(text, step.token) != 0 &&
+        step.finish == RUDA_FINISH_NONE)
       step.finish = RUDA_FINISH_CALLBACK;
     if (step.finish == RUDA_FINISH_NONE) continue;
     finish_ = step.finish;

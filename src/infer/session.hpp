@@ -1,4 +1,5 @@
-// src/infer/session.hpp - the object behind ruda_session: tokens, cache, sampler, and the text that comes out.
+// src/infer/session.hpp - the object behind ruda_session: tokens, cache, sampler, and the text that comes
+// out.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "infer/sampler.hpp"

@@ -1,4 +1,5 @@
-// src/infer/step.cpp - one forward pass: embedding, layers of attention and gated feed-forward, logits of the last token.
+// src/infer/step.cpp - one forward pass: embedding, layers of attention and gated feed-forward, logits of the
+// last token.
 // SPDX-License-Identifier: Apache-2.0
 #include "infer/step.hpp"
 
@@ -67,7 +68,8 @@ Ref<Tensor> divided_frequencies(const model::LanguageModel& model, Stream& strea
   stream.device().read(stream.queue(), divided.data(), factors->data(), uint64_t(count) * sizeof(float));
   for (size_t i = 0; i < divided.size(); ++i) divided[i] = float(base[i] / divided[i]);
   Ref<Tensor> out = make_tensor(model.context(), factors->layout_ref(), &stream);
-  ok(ruda_tensor_write(handle_of<ruda_stream>(stream), handle(out), divided.data(), divided.size() * sizeof(float)));
+  ok(ruda_tensor_write(handle_of<ruda_stream>(stream), handle(out), divided.data(),
+                       divided.size() * sizeof(float)));
   return out;
 }
 
@@ -75,7 +77,8 @@ Ref<Tensor> divided_frequencies(const model::LanguageModel& model, Stream& strea
 
 Ref<Tensor> Step::buffer(uint32_t dtype, std::initializer_list<int64_t> shape) {
   Context& context = model_.context();
-  return make_tensor(context, context.layouts().contiguous(dtype, shape.begin(), int(shape.size())), stream_.get());
+  return make_tensor(context, context.layouts().contiguous(dtype, shape.begin(), int(shape.size())),
+                     stream_.get());
 }
 
 Ref<Tensor> Step::view(const Ref<Tensor>& tensor, std::initializer_list<int64_t> shape) {
@@ -153,8 +156,8 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
     ok(ruda_paged_append_plan_create(context, &desc, append_.out()));
   }
   {
-    const ruda_tensor_desc qd = describe(q_heads_), kc = describe(cache.keys[0]), vc = describe(cache.values[0]),
-                           od = describe(context_heads_);
+    const ruda_tensor_desc qd = describe(q_heads_), kc = describe(cache.keys[0]),
+                           vc = describe(cache.values[0]), od = describe(context_heads_);
     ruda_paged_attention_desc desc = RUDA_PAGED_ATTENTION_DESC_INIT;
     desc.q = &qd;
     desc.k = &kc;
@@ -182,8 +185,8 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
     desc.y = &hd;
     ok(ruda_binary_plan_create(context, &desc, add_.out()));
   }
-  for (const Owned<ruda_plan>* plan : {&embed_, &norm_, &last_norm_, &rope_q_, &rope_k_, &append_, &attention_, &add_,
-                                       &silu_mul_})
+  for (const Owned<ruda_plan>* plan :
+       {&embed_, &norm_, &last_norm_, &rope_q_, &rope_k_, &append_, &attention_, &add_, &silu_mul_})
     need(*plan);
   for (const model::LayerWeights& l : w.layers) {
     linear(normed_, l.q, l.q_bias, q_);
@@ -204,50 +207,65 @@ void Step::execute(const Owned<ruda_plan>& plan, std::initializer_list<ruda_bind
                        uint32_t(bindings.size()), opts));
 }
 
-void Step::multiply(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor>& bias, const Ref<Tensor>& y,
-                    const ruda_exec_opts* opts) {
-  linear(x, weight, bias, y).run(handle_of<ruda_stream>(*stream_), workspace_.get(), x, weight, bias, y, opts);
+void Step::multiply(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor>& bias,
+                    const Ref<Tensor>& y, const ruda_exec_opts* opts) {
+  linear(x, weight, bias, y)
+      .run(handle_of<ruda_stream>(*stream_), workspace_.get(), x, weight, bias, y, opts);
 }
 
 void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
   const model::LayerWeights& l = model_.weights().layers[index];
   const auto rotate = [&](const Owned<ruda_plan>& plan, const Ref<Tensor>& x) {
     if (frequencies_)
-      execute(plan, {bind(RUDA_ROPE_X, x), bind(RUDA_ROPE_POSITIONS, positions_), bind(RUDA_ROPE_FREQUENCIES, frequencies_),
-                     bind(RUDA_ROPE_Y, x)}, opts);
+      execute(plan,
+              {bind(RUDA_ROPE_X, x), bind(RUDA_ROPE_POSITIONS, positions_),
+               bind(RUDA_ROPE_FREQUENCIES, frequencies_), bind(RUDA_ROPE_Y, x)},
+              opts);
     else
-      execute(plan, {bind(RUDA_ROPE_X, x), bind(RUDA_ROPE_POSITIONS, positions_), bind(RUDA_ROPE_Y, x)}, opts);
+      execute(plan, {bind(RUDA_ROPE_X, x), bind(RUDA_ROPE_POSITIONS, positions_), bind(RUDA_ROPE_Y, x)},
+              opts);
   };
-  execute(norm_, {bind(RUDA_RMS_NORM_X, hidden_), bind(RUDA_RMS_NORM_GAMMA, l.attention_norm),
-                  bind(RUDA_RMS_NORM_Y, normed_)}, opts);
+  execute(norm_,
+          {bind(RUDA_RMS_NORM_X, hidden_), bind(RUDA_RMS_NORM_GAMMA, l.attention_norm),
+           bind(RUDA_RMS_NORM_Y, normed_)},
+          opts);
   multiply(normed_, l.q, l.q_bias, q_, opts);
   multiply(normed_, l.k, l.k_bias, k_, opts);
   multiply(normed_, l.v, l.v_bias, v_, opts);
   rotate(rope_q_, q_heads_);
   rotate(rope_k_, k_heads_);
-  execute(append_, {bind(RUDA_PAGED_APPEND_K, k_heads_), bind(RUDA_PAGED_APPEND_V, v_heads_),
-                    bind_handle(RUDA_PAGED_APPEND_SCHEDULE, cache.schedule.get()),
-                    bind(RUDA_PAGED_APPEND_K_CACHE, cache.keys[index]),
-                    bind(RUDA_PAGED_APPEND_V_CACHE, cache.values[index])}, opts);
-  execute(attention_, {bind(RUDA_PAGED_ATTENTION_Q, q_heads_), bind(RUDA_PAGED_ATTENTION_K, cache.keys[index]),
-                       bind(RUDA_PAGED_ATTENTION_V, cache.values[index]),
-                       bind_handle(RUDA_PAGED_ATTENTION_SCHEDULE, cache.schedule.get()),
-                       bind(RUDA_PAGED_ATTENTION_OUT, context_heads_)}, opts);
+  execute(append_,
+          {bind(RUDA_PAGED_APPEND_K, k_heads_), bind(RUDA_PAGED_APPEND_V, v_heads_),
+           bind_handle(RUDA_PAGED_APPEND_SCHEDULE, cache.schedule.get()),
+           bind(RUDA_PAGED_APPEND_K_CACHE, cache.keys[index]),
+           bind(RUDA_PAGED_APPEND_V_CACHE, cache.values[index])},
+          opts);
+  execute(attention_,
+          {bind(RUDA_PAGED_ATTENTION_Q, q_heads_), bind(RUDA_PAGED_ATTENTION_K, cache.keys[index]),
+           bind(RUDA_PAGED_ATTENTION_V, cache.values[index]),
+           bind_handle(RUDA_PAGED_ATTENTION_SCHEDULE, cache.schedule.get()),
+           bind(RUDA_PAGED_ATTENTION_OUT, context_heads_)},
+          opts);
   multiply(context_, l.output, {}, delta_, opts);
   const auto add_delta = [&] {
-    execute(add_, {bind(RUDA_BINARY_A, hidden_), bind(RUDA_BINARY_B, delta_), bind(RUDA_BINARY_Y, hidden_)}, opts);
+    execute(add_, {bind(RUDA_BINARY_A, hidden_), bind(RUDA_BINARY_B, delta_), bind(RUDA_BINARY_Y, hidden_)},
+            opts);
   };
   add_delta();
-  execute(norm_, {bind(RUDA_RMS_NORM_X, hidden_), bind(RUDA_RMS_NORM_GAMMA, l.feed_forward_norm),
-                  bind(RUDA_RMS_NORM_Y, normed_)}, opts);
+  execute(norm_,
+          {bind(RUDA_RMS_NORM_X, hidden_), bind(RUDA_RMS_NORM_GAMMA, l.feed_forward_norm),
+           bind(RUDA_RMS_NORM_Y, normed_)},
+          opts);
   multiply(normed_, l.gate, {}, gate_, opts);
   multiply(normed_, l.up, {}, up_, opts);
-  execute(silu_mul_, {bind(RUDA_SILU_MUL_GATE, gate_), bind(RUDA_SILU_MUL_UP, up_), bind(RUDA_SILU_MUL_Y, gate_)}, opts);
+  execute(silu_mul_,
+          {bind(RUDA_SILU_MUL_GATE, gate_), bind(RUDA_SILU_MUL_UP, up_), bind(RUDA_SILU_MUL_Y, gate_)}, opts);
   multiply(gate_, l.down, {}, delta_, opts);
   add_delta();
 }
 
-void Step::run(const Cache& cache, const int32_t* ids, const int32_t* positions, float* logits, const StopSign& stop) {
+void Step::run(const Cache& cache, const int32_t* ids, const int32_t* positions, float* logits,
+               const StopSign& stop) {
   const ruda_stream stream = handle_of<ruda_stream>(*stream_);
   ruda_exec_opts opts{};
   opts.struct_size = sizeof opts;
@@ -256,11 +274,15 @@ void Step::run(const Cache& cache, const int32_t* ids, const int32_t* positions,
   const uint64_t bytes = uint64_t(tokens_) * sizeof(int32_t);
   ok(ruda_tensor_write(stream, handle(ids_), ids, bytes));
   ok(ruda_tensor_write(stream, handle(positions_), positions, bytes));
-  execute(embed_, {bind(RUDA_EMBEDDING_TABLE, model_.weights().embedding), bind(RUDA_EMBEDDING_IDS, ids_),
-                   bind(RUDA_EMBEDDING_Y, hidden_)}, given);
+  execute(embed_,
+          {bind(RUDA_EMBEDDING_TABLE, model_.weights().embedding), bind(RUDA_EMBEDDING_IDS, ids_),
+           bind(RUDA_EMBEDDING_Y, hidden_)},
+          given);
   for (size_t i = 0; i < model_.weights().layers.size(); ++i) layer(cache, i, given);
-  execute(last_norm_, {bind(RUDA_RMS_NORM_X, last_hidden_), bind(RUDA_RMS_NORM_GAMMA, model_.weights().output_norm),
-                       bind(RUDA_RMS_NORM_Y, last_normed_)}, given);
+  execute(last_norm_,
+          {bind(RUDA_RMS_NORM_X, last_hidden_), bind(RUDA_RMS_NORM_GAMMA, model_.weights().output_norm),
+           bind(RUDA_RMS_NORM_Y, last_normed_)},
+          given);
   multiply(last_normed_, model_.weights().output, {}, logits_, given);
   ok(ruda_tensor_read(stream, handle(logits_), logits, uint64_t(model_.config().vocab) * sizeof(float)));
 }

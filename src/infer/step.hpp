@@ -40,24 +40,27 @@ class Step {
 
   int64_t tokens() const { return tokens_; }
   // ids and positions have `tokens` entries; the schedule is set. Logits of the last token go to `logits`.
-  void run(const Cache& cache, const int32_t* ids, const int32_t* positions, float* logits, const StopSign& stop);
+  void run(const Cache& cache, const int32_t* ids, const int32_t* positions, float* logits,
+           const StopSign& stop);
 
  private:
   Ref<Tensor> buffer(uint32_t dtype, std::initializer_list<int64_t> shape);
   Ref<Tensor> view(const Ref<Tensor>& tensor, std::initializer_list<int64_t> shape);
   void need(const Owned<ruda_plan>& plan);
-  const Linear& linear(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor>& bias, const Ref<Tensor>& y);
+  const Linear& linear(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor>& bias,
+                       const Ref<Tensor>& y);
   void layer(const Cache& cache, size_t index, const ruda_exec_opts* opts);
-  void execute(const Owned<ruda_plan>& plan, std::initializer_list<ruda_binding> bindings, const ruda_exec_opts* opts);
-  void multiply(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor>& bias, const Ref<Tensor>& y,
-                const ruda_exec_opts* opts);
+  void execute(const Owned<ruda_plan>& plan, std::initializer_list<ruda_binding> bindings,
+               const ruda_exec_opts* opts);
+  void multiply(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor>& bias,
+                const Ref<Tensor>& y, const ruda_exec_opts* opts);
 
   const model::LanguageModel& model_;
   Ref<Stream> stream_;
   int64_t tokens_;
 
   Ref<Tensor> ids_, positions_, hidden_, normed_, delta_, q_, k_, v_, context_, gate_, up_;
-  Ref<Tensor> q_heads_, k_heads_, v_heads_, context_heads_;       // views [tokens, heads, head_dim]
+  Ref<Tensor> q_heads_, k_heads_, v_heads_, context_heads_;  // views [tokens, heads, head_dim]
   Ref<Tensor> last_hidden_, last_normed_, logits_;
   Ref<Tensor> frequencies_;
 

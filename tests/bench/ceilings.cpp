@@ -1,5 +1,6 @@
 // tests/bench/ceilings.cpp - what this processor can do at most, measured beside the benchmarks: arithmetic
-// and memory. SPDX-License-Identifier: Apache-2.0
+// and memory.
+// SPDX-License-Identifier: Apache-2.0
 //
 // usage: ceilings [threads]     prints one JSON object: F32 FMA, BF16 and INT8 dot products (vectors and
 // tiles) in operations a second, reads and copies of 256 MiB in bytes a second; 0 where the processor lacks

@@ -4,6 +4,7 @@
 
 The same options give the same bytes. Weights are normal with standard deviation 0.08, so that tokens differ from step to
 step; tokens 0..255 are the bytes, then a few pairs, then the special tokens <|im_start|> and <|im_end|>."""
+
 import argparse
 import random
 import struct
@@ -97,17 +98,26 @@ def main():
     arch = args.arch
     string("general.architecture", arch)
     string("general.name", "tiny " + arch)
-    for key, value in [("block_count", LAYERS), ("context_length", 512), ("embedding_length", WIDTH),
-                       ("feed_forward_length", FF), ("attention.head_count", Q_HEADS),
-                       ("attention.head_count_kv", KV_HEADS), ("rope.dimension_count", HEAD)]:
+    for key, value in [
+        ("block_count", LAYERS),
+        ("context_length", 512),
+        ("embedding_length", WIDTH),
+        ("feed_forward_length", FF),
+        ("attention.head_count", Q_HEADS),
+        ("attention.head_count_kv", KV_HEADS),
+        ("rope.dimension_count", HEAD),
+    ]:
         scalar(f"{arch}.{key}", 4, "I", value)
     scalar(f"{arch}.attention.layer_norm_rms_epsilon", 6, "f", 1e-5)
     scalar(f"{arch}.rope.freq_base", 6, "f", 10000.0)
     string("tokenizer.ggml.model", "gpt2")
     string("tokenizer.ggml.pre", "smollm" if arch == "llama" else "qwen2")
     strings("tokenizer.ggml.tokens", tokens)
-    meta.append(text("tokenizer.ggml.token_type") + struct.pack("<IIQ", 9, 5, vocab) +
-                struct.pack(f"<{vocab}i", *([1] * (vocab - len(SPECIAL)) + [3] * len(SPECIAL))))
+    meta.append(
+        text("tokenizer.ggml.token_type")
+        + struct.pack("<IIQ", 9, 5, vocab)
+        + struct.pack(f"<{vocab}i", *([1] * (vocab - len(SPECIAL)) + [3] * len(SPECIAL)))
+    )
     strings("tokenizer.ggml.merges", PAIRS)
     scalar("tokenizer.ggml.bos_token_id", 4, "I", vocab - 2)
     scalar("tokenizer.ggml.eos_token_id", 4, "I", vocab - 1)

@@ -8,7 +8,9 @@ Each prompt is answered greedily here; transformers then computes, in F32 from t
 step of that very answer. A step agrees when the same token is best. Where it is not, the two best logits must be closer
 than the measured difference of the two sets of logits at that step explains (twice that difference), and that difference
 must itself stay below the bound: 16-bit steps inside (activations of prompt batches in BF16, keys and values in F16) give a
-relative error of about 2^-9 in each of the 7 products of a layer, which add as independent errors over all layers."""
+relative error of about 2^-9 in each of the 7 products of a layer, which add as independent errors over all layers.
+"""
+
 import argparse
 import math
 import os
@@ -46,7 +48,9 @@ def main():
     parser.add_argument("--prompts", type=int, default=len(PROMPTS))
     args = parser.parse_args()
     if not os.path.exists(args.model):
-        print(f"skipped: no model at {args.model}; fetch it with examples/quickstart.sh or name one in RUDA_TEST_MODEL")
+        print(
+            f"skipped: no model at {args.model}; fetch it with examples/quickstart.sh or name one in RUDA_TEST_MODEL"
+        )
         return SKIPPED
     try:
         import numpy as np
@@ -73,7 +77,12 @@ def main():
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
         with tempfile.NamedTemporaryFile() as file:
             command = [args.trace, args.model, args.backend, str(args.tokens), file.name, *map(str, ids)]
-            answer = [int(line) for line in subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()]
+            answer = [
+                int(line)
+                for line in subprocess.run(
+                    command, check=True, capture_output=True, text=True
+                ).stdout.split()
+            ]
             ours = np.fromfile(file.name, dtype=np.float32).reshape(len(answer), -1)
         with torch.no_grad():
             logits = reference(torch.tensor([ids + answer[:-1]])).logits[0].numpy()
@@ -90,10 +99,14 @@ def main():
                 equal += 1
             elif row[best] - row[token] <= 2 * difference:
                 explained += 1
-                print(f"{prompt!r} step {step}: token {token} for {best}; gap {row[best] - row[token]:.4f}, logits differ by {difference:.4f}")
+                print(
+                    f"{prompt!r} step {step}: token {token} for {best}; gap {row[best] - row[token]:.4f}, logits differ by {difference:.4f}"
+                )
             else:
                 wrong += 1
-                print(f"{prompt!r} step {step}: token {token}, expected {best}; gap {row[best] - row[token]:.4f}, logits differ by {difference:.4f}")
+                print(
+                    f"{prompt!r} step {step}: token {token}, expected {best}; gap {row[best] - row[token]:.4f}, logits differ by {difference:.4f}"
+                )
         print(f"{prompt!r}: {tokenizer.decode(answer)!r}")
     print(f"{equal} steps equal, {explained} closer than rounding, {wrong} wrong")
     return 1 if wrong or not equal else 0

@@ -17,12 +17,12 @@ namespace {
 
 int failures = 0;
 
-#define EXPECT(condition)                                                    \
-  do {                                                                       \
-    if (!(condition)) {                                                      \
-      std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);            \
-      ++failures;                                                            \
-    }                                                                        \
+#define EXPECT(condition)                                         \
+  do {                                                            \
+    if (!(condition)) {                                           \
+      std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      ++failures;                                                 \
+    }                                                             \
   } while (0)
 
 ruda_sampling options() {
@@ -104,8 +104,8 @@ void penalty_counts_a_token_once() {
   o.repetition_penalty = 2;
   Sampler sampler;
   sampler.set(o, 0);
-  EXPECT(sampler.choose(std::vector<float>{4, 3}, std::vector<int32_t>{0, 0, 0}) == 1);   // 2 against 3
-  EXPECT(sampler.choose(std::vector<float>{-1, -1.5f}, std::vector<int32_t>{0}) == 1);    // -2 against -1.5
+  EXPECT(sampler.choose(std::vector<float>{4, 3}, std::vector<int32_t>{0, 0, 0}) == 1);  // 2 against 3
+  EXPECT(sampler.choose(std::vector<float>{-1, -1.5f}, std::vector<int32_t>{0}) == 1);   // -2 against -1.5
   o.repetition_window = 1;
   sampler.set(o, 0);
   EXPECT(sampler.choose(std::vector<float>{4, 3}, std::vector<int32_t>{0, 1}) == 0);

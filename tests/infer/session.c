@@ -1,4 +1,5 @@
-/* tests/infer/session.c - sessions on a small random model: prompts, tokens, text, stops, cancelling, errors. */
+/* tests/infer/session.c - sessions on a small random model: prompts, tokens, text, stops, cancelling, errors.
+ */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ruda/ruda.h>
 
@@ -22,17 +23,17 @@ typedef struct fixture {
   ruda_session session;
 } fixture;
 
-static const char *message(void) {
+static const char* message(void) {
   static ruda_error_info info;
   info.struct_size = sizeof info;
   ruda_last_error(&info);
   return info.message;
 }
 
-static int setup(void **state) {
-  fixture *f = calloc(1, sizeof *f);
+static int setup(void** state) {
+  fixture* f = calloc(1, sizeof *f);
   ruda_context_desc desc = RUDA_CONTEXT_DESC_INIT;
-  const char *path = getenv("RUDA_TINY_MODEL");
+  const char* path = getenv("RUDA_TINY_MODEL");
   desc.backend = RUDA_BACKEND_CPU;
   OK(ruda_context_create(&desc, &f->context));
   OK(ruda_store_open(path, NULL, &f->store));
@@ -43,8 +44,8 @@ static int setup(void **state) {
   return 0;
 }
 
-static int teardown(void **state) {
-  fixture *f = *state;
+static int teardown(void** state) {
+  fixture* f = *state;
   uint64_t live = 0;
   ruda_release(f->session);
   ruda_release(f->store);
@@ -57,7 +58,8 @@ static int teardown(void **state) {
   return 0;
 }
 
-static uint64_t generate(ruda_session session, const int32_t *prompt, uint64_t count, int32_t *out, uint64_t most) {
+static uint64_t generate(ruda_session session, const int32_t* prompt, uint64_t count, int32_t* out,
+                         uint64_t most) {
   uint64_t n = 0;
   OK(ruda_session_prompt(session, prompt, count, NULL, NULL, NULL));
   while (n < most) {
@@ -69,15 +71,15 @@ static uint64_t generate(ruda_session session, const int32_t *prompt, uint64_t c
   return n;
 }
 
-static void info_of(ruda_session session, ruda_session_info *info) {
+static void info_of(ruda_session session, ruda_session_info* info) {
   const ruda_session_info empty = RUDA_SESSION_INFO_INIT;
   *info = empty;
   OK(ruda_session_get_info(session, info));
 }
 
 /* One token at a time, in batches, and all at once give the same logits up to the rounding of batches. */
-static void prompt_in_pieces(void **state) {
-  fixture *f = *state;
+static void prompt_in_pieces(void** state) {
+  fixture* f = *state;
   int32_t prompt[70];
   float *whole = malloc(sizeof(float) * 266), *pieces = malloc(sizeof(float) * 266);
   ruda_session_desc desc = RUDA_SESSION_DESC_INIT;
@@ -106,8 +108,8 @@ static void prompt_in_pieces(void **state) {
   free(pieces);
 }
 
-static void common_beginning_is_reused(void **state) {
-  fixture *f = *state;
+static void common_beginning_is_reused(void** state) {
+  fixture* f = *state;
   int32_t prompt[8] = {72, 101, 108, 108, 111, 32, 119, 33}, first[16], second[16];
   ruda_session_info info;
   uint64_t a = generate(f->session, prompt, 8, first, 16), b;
@@ -124,8 +126,8 @@ static void common_beginning_is_reused(void **state) {
   assert_int_equal(info.reused_tokens, 4);
 }
 
-static void rewind_and_tokens(void **state) {
-  fixture *f = *state;
+static void rewind_and_tokens(void** state) {
+  fixture* f = *state;
   int32_t prompt[4] = {65, 66, 67, 68}, out[8], held[16];
   float logits[266];
   uint64_t count = 0;
@@ -148,8 +150,8 @@ typedef struct collected {
   int calls, stop_after;
 } collected;
 
-static int32_t collect(void *user, const char *text, uint64_t bytes, int32_t token) {
-  collected *c = user;
+static int32_t collect(void* user, const char* text, uint64_t bytes, int32_t token) {
+  collected* c = user;
   (void)token;
   memcpy(c->text + c->bytes, text, bytes);
   c->bytes += bytes;
@@ -157,8 +159,8 @@ static int32_t collect(void *user, const char *text, uint64_t bytes, int32_t tok
   return ++c->calls == c->stop_after;
 }
 
-static void generate_delivers_what_next_text_gives(void **state) {
-  fixture *f = *state;
+static void generate_delivers_what_next_text_gives(void** state) {
+  fixture* f = *state;
   ruda_generate_options options = RUDA_GENERATE_OPTIONS_INIT;
   collected pushed = {{0}, 0, 0, 0};
   char pulled[4096] = "", piece[1025];
@@ -183,13 +185,13 @@ static void generate_delivers_what_next_text_gives(void **state) {
   assert_true(finish == RUDA_FINISH_LENGTH || finish == RUDA_FINISH_EOS);
 }
 
-static void stop_text_ends_generation(void **state) {
-  fixture *f = *state;
+static void stop_text_ends_generation(void** state) {
+  fixture* f = *state;
   ruda_generate_options options = RUDA_GENERATE_OPTIONS_INIT;
   collected all = {{0}, 0, 0, 0}, cut = {{0}, 0, 0, 0};
   uint32_t finish = 0;
   char stop[3] = "";
-  const char *stops[1];
+  const char* stops[1];
   options.max_new_tokens = 30;
   options.on_text = collect;
   options.user = &all;
@@ -208,8 +210,8 @@ static void stop_text_ends_generation(void **state) {
   assert_int_equal(strncmp(all.text, cut.text, cut.bytes), 0);
 }
 
-static void callback_ends_generation(void **state) {
-  fixture *f = *state;
+static void callback_ends_generation(void** state) {
+  fixture* f = *state;
   ruda_generate_options options = RUDA_GENERATE_OPTIONS_INIT;
   collected three = {{0}, 0, 0, 3};
   ruda_session_info info;
@@ -223,14 +225,14 @@ static void callback_ends_generation(void **state) {
   assert_int_equal(info.generated_tokens, 3);
 }
 
-static int32_t stop_at_once(void *user, uint64_t done, uint64_t total) {
-  ++*(int *)user;
+static int32_t stop_at_once(void* user, uint64_t done, uint64_t total) {
+  ++*(int*)user;
   assert_true(done <= total);
   return 42;
 }
 
-static void progress_can_stop(void **state) {
-  fixture *f = *state;
+static void progress_can_stop(void** state) {
+  fixture* f = *state;
   ruda_session_desc desc = RUDA_SESSION_DESC_INIT;
   ruda_session session = NULL;
   ruda_error_info info = RUDA_ERROR_INFO_INIT;
@@ -249,8 +251,8 @@ static void progress_can_stop(void **state) {
   ruda_release(session);
 }
 
-static void cancel_leaves_the_session_usable(void **state) {
-  fixture *f = *state;
+static void cancel_leaves_the_session_usable(void** state) {
+  fixture* f = *state;
   ruda_generate_options options = RUDA_GENERATE_OPTIONS_INIT;
   int32_t prompt[3] = {1, 2, 3}, token = 0;
   ruda_cancel cancel = NULL;
@@ -266,8 +268,8 @@ static void cancel_leaves_the_session_usable(void **state) {
   ruda_release(cancel);
 }
 
-static void capacity_ends_generation(void **state) {
-  fixture *f = *state;
+static void capacity_ends_generation(void** state) {
+  fixture* f = *state;
   ruda_session_desc desc = RUDA_SESSION_DESC_INIT;
   ruda_sampling sampling = RUDA_SAMPLING_INIT;
   ruda_session session = NULL;
@@ -289,8 +291,8 @@ static void capacity_ends_generation(void **state) {
   ruda_release(session);
 }
 
-static void same_seed_same_answer(void **state) {
-  fixture *f = *state;
+static void same_seed_same_answer(void** state) {
+  fixture* f = *state;
   ruda_sampling sampling = RUDA_SAMPLING_INIT;
   int32_t prompt[3] = {9, 8, 7}, first[24], second[24];
   uint64_t a, b;
@@ -306,8 +308,8 @@ static void same_seed_same_answer(void **state) {
   assert_memory_equal(first, second, a * sizeof *first);
 }
 
-static void every_cache_dtype_answers(void **state) {
-  fixture *f = *state;
+static void every_cache_dtype_answers(void** state) {
+  fixture* f = *state;
   const uint32_t dtypes[] = {RUDA_F32, RUDA_F16, RUDA_BF16};
   int32_t prompt[5] = {10, 20, 30, 40, 50}, token = 0;
   size_t i;
@@ -322,8 +324,8 @@ static void every_cache_dtype_answers(void **state) {
   }
 }
 
-static void errors(void **state) {
-  fixture *f = *state;
+static void errors(void** state) {
+  fixture* f = *state;
   ruda_session_desc desc = RUDA_SESSION_DESC_INIT;
   ruda_session session = NULL;
   int32_t bad[2] = {1, 266}, token = 0;
@@ -344,15 +346,16 @@ static void errors(void **state) {
   assert_null(session);
 }
 
-static void chat_prompt_renders_and_answers(void **state) {
-  fixture *f = *state;
+static void chat_prompt_renders_and_answers(void** state) {
+  fixture* f = *state;
   ruda_chat_message messages[2] = {{"user", "hello", 0}, {"assistant", "hi", 0}};
   char text[256];
   uint64_t needed = 0;
   int32_t token = 0;
   OK(ruda_chat_render(f->tokenizer, messages, 2, NULL, text, sizeof text, &needed));
-  assert_string_equal(text, "<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\nhi<|im_end|>\n"
-                            "<|im_start|>assistant\n");
+  assert_string_equal(text,
+                      "<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\nhi<|im_end|>\n"
+                      "<|im_start|>assistant\n");
   OK(ruda_session_prompt_text(f->session, text, needed - 1, NULL, NULL, NULL));
   OK(ruda_session_next(f->session, &token));
 }

@@ -1,21 +1,22 @@
 /* tests/infer/trace.c - greedy tokens and logits of a model, for comparison with another implementation. */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* usage: trace MODEL BACKEND NEW_TOKENS LOGITS_FILE TOKEN...
-   Prints the tokens chosen after the prompt, one a line; writes the logits before each choice as raw F32 rows. */
+   Prints the tokens chosen after the prompt, one a line; writes the logits before each choice as raw F32
+   rows. */
 #include <ruda/ruda.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int fail(const char *what) {
+static int fail(const char* what) {
   ruda_error_info info = RUDA_ERROR_INFO_INIT;
   ruda_last_error(&info);
   fprintf(stderr, "%s: %s: %s\n", what, ruda_status_name(info.status), info.message);
   return 1;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   ruda_context_desc context_desc = RUDA_CONTEXT_DESC_INIT;
   ruda_model_info info = RUDA_MODEL_INFO_INIT;
   ruda_context context = NULL;
@@ -23,8 +24,8 @@ int main(int argc, char **argv) {
   ruda_model model = NULL;
   ruda_session session = NULL;
   int32_t *prompt, token = 0;
-  float *logits;
-  FILE *file;
+  float* logits;
+  FILE* file;
   int count = argc - 5, new_tokens, i;
   uint64_t live = 0;
   if (count < 1) {

@@ -1,5 +1,6 @@
 // src/cpu/matmul/matmul.cpp - matmul on the CPU: few rows, packed panels of several kinds, one element at a
-// time. SPDX-License-Identifier: Apache-2.0
+// time.
+// SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
 #include "cpu/matmul/few_rows.hpp"
 #include "cpu/matmul/gemm_driver.hpp"

@@ -19,7 +19,8 @@ ruda_status ruda_model_load(ruda_context context, ruda_store store, const ruda_m
     if (desc) d = struct_in(desc, 2, "desc");
     RUDA_CHECK(d.flags == 0, RUDA_E_ARGUMENT, 2, "desc.flags is %u, expected 0", d.flags);
     c.device().check_usable();
-    *out = make<LanguageModel>(c.cell(), c, Ref<store::Store>(&opened), d.progress, d.user).detach<ruda_model>();
+    *out =
+        make<LanguageModel>(c.cell(), c, Ref<store::Store>(&opened), d.progress, d.user).detach<ruda_model>();
   });
 }
 
@@ -48,7 +49,8 @@ ruda_status ruda_model_get_tokenizer(ruda_model model, ruda_tokenizer* out) noex
   return guard(__func__, [&] {
     RUDA_CHECK(out, RUDA_E_NULL, 1, "out is NULL");
     *out = nullptr;
-    *out = Ref<text::Tokenizer>(get<LanguageModel>(model, 0, "model").tokenizer_ref()).detach<ruda_tokenizer>();
+    *out =
+        Ref<text::Tokenizer>(get<LanguageModel>(model, 0, "model").tokenizer_ref()).detach<ruda_tokenizer>();
   });
 }
 

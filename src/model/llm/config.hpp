@@ -1,4 +1,5 @@
-// src/model/llm/config.hpp - the numbers that make a decoder: read from a file's metadata and checked against each other.
+// src/model/llm/config.hpp - the numbers that make a decoder: read from a file's metadata and checked against
+// each other.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "store/gguf.hpp"
@@ -12,7 +13,7 @@ struct RopeConfig {
   bool interleaved = true;  // adjacent pairs; false = halves
   int64_t dim = 0;          // elements of a head that rotate
   double base = 10000;
-  uint32_t scaling = 0;     // RUDA_ROPE_SCALING_*
+  uint32_t scaling = 0;  // RUDA_ROPE_SCALING_*
   double factor = 1;
   double original_context = 0;
 };

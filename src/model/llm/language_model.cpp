@@ -10,7 +10,8 @@ namespace {
 // Weights by name, with the expected shape in the message when it differs.
 class Loader {
  public:
-  Loader(Context& context, store::Store& store, Stream& stream, uint64_t total, ruda_progress_fn progress, void* user)
+  Loader(Context& context, store::Store& store, Stream& stream, uint64_t total, ruda_progress_fn progress,
+         void* user)
       : context_(context), store_(store), stream_(stream), total_(total), progress_(progress), user_(user) {}
 
   Ref<Tensor> need(const std::string& name, std::initializer_list<int64_t> shape) {
@@ -59,8 +60,8 @@ class Loader {
       Error error;
       error.status = RUDA_E_CALLBACK;
       error.native_code = answer;
-      error.text = format("progress callback returned %d after %llu of %llu bytes", answer, (unsigned long long)bytes,
-                          (unsigned long long)total_);
+      error.text = format("progress callback returned %d after %llu of %llu bytes", answer,
+                          (unsigned long long)bytes, (unsigned long long)total_);
       throw error;
     }
   }
@@ -119,8 +120,8 @@ LanguageModel::LanguageModel(Context& context, Ref<store::Store> store, ruda_pro
     layer.gate = load.need(blk + "ffn_gate.weight", {c.ff_width, c.width});
     layer.up = load.need(blk + "ffn_up.weight", {c.ff_width, c.width});
     layer.down = load.need(blk + "ffn_down.weight", {c.width, c.ff_width});
-    for (const Ref<Tensor>* norm : {&layer.attention_norm, &layer.feed_forward_norm, &layer.q_bias, &layer.k_bias,
-                                    &layer.v_bias})
+    for (const Ref<Tensor>* norm :
+         {&layer.attention_norm, &layer.feed_forward_norm, &layer.q_bias, &layer.k_bias, &layer.v_bias})
       require_dtype(*norm, RUDA_F32, (blk + "norm or bias").c_str());
     w.layers.push_back(std::move(layer));
   }

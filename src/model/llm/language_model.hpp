@@ -1,4 +1,5 @@
-// src/model/llm/language_model.hpp - the object behind ruda_model: numbers, weights and tokenizer of one decoder.
+// src/model/llm/language_model.hpp - the object behind ruda_model: numbers, weights and tokenizer of one
+// decoder.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "model/llm/config.hpp"
