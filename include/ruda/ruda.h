@@ -12,6 +12,8 @@
 #include "ruda/norm.h"
 #include "ruda/plan.h"
 #include "ruda/position.h"
+#include "ruda/reduce.h"
+#include "ruda/sort.h"
 #include "ruda/tensor.h"
 
 #endif
