@@ -1,7 +1,6 @@
 // cuda/norm/rms_norm.cu - rms_norm on the GPU: one block a row.
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/op.hpp"
-#include "runtime/launch.hpp"
+#include "elementwise/strided.cuh"
 
 #include <ruda/norm.h>
 
@@ -13,14 +12,21 @@ namespace {
 
 constexpr int threads = 256;
 
+struct State {
+  Strided<2> rows;  // y, x
+  int64_t cols;
+};
+
 template <class T>
-__global__ void __launch_bounds__(threads) rms_norm_rows(const T* x, const float* gamma, T* y, int64_t cols,
-                                                         int64_t x_stride, int64_t y_stride, float eps) {
+__global__ void __launch_bounds__(threads)
+    rms_norm_rows(const T* x, const float* gamma, T* y, State s, float eps) {
   __shared__ float partial[threads / 32];
-  const T* from = x + blockIdx.x * x_stride;
-  T* to = y + blockIdx.x * y_stride;
+  int64_t at[2];
+  strided_offsets(s.rows, blockIdx.x, at);
+  const T* from = x + at[1];
+  T* to = y + at[0];
   float sum = 0;
-  for (int64_t c = threadIdx.x; c < cols; c += threads) {
+  for (int64_t c = threadIdx.x; c < s.cols; c += threads) {
     const float v = float(from[c]);
     sum = fmaf(v, v, sum);
   }
@@ -29,30 +35,26 @@ __global__ void __launch_bounds__(threads) rms_norm_rows(const T* x, const float
   __syncthreads();
   sum = 0;
   for (float p : partial) sum += p;
-  const float scale = 1.0f / sqrtf(sum / float(cols) + eps);
-  for (int64_t c = threadIdx.x; c < cols; c += threads) to[c] = T(float(from[c]) * scale * gamma[c]);
+  const float scale = 1.0f / sqrtf(sum / float(s.cols) + eps);
+  for (int64_t c = threadIdx.x; c < s.cols; c += threads) to[c] = T(float(from[c]) * scale * gamma[c]);
 }
 
-struct State {
-  int64_t rows, cols;
-};
-
 Verdict prepare(const Problem& p, Prepare& prep) {
-  const Operand& x = p[RUDA_RMS_NORM_X];
-  if (!x.layout->contiguous || !p[RUDA_RMS_NORM_Y].layout->contiguous) return "strided rows";
-  if (x.outer() > INT32_MAX) return "more than 2^31 - 1 rows";
-  prep.state<State>() = {x.outer(), x.dim(-1)};
-  return nullptr;
+  const Layout &x = *p[RUDA_RMS_NORM_X].layout, &y = *p[RUDA_RMS_NORM_Y].layout;
+  State& s = prep.state<State>();
+  s.rows = make_strided_rows<2>({&y, &x});
+  s.cols = x.dim(-1);
+  return s.rows.elements <= INT32_MAX ? nullptr : "more than 2^31 - 1 rows";
 }
 
 template <class T>
 void launch(const Launch& l) {
   const State& s = l.state<State>();
   const float eps = float(l.problem.as<ruda_rms_norm_desc>().eps);
-  if (s.rows == 0) return;
-  rms_norm_rows<T><<<unsigned(s.rows), threads, 0, stream_of(l)>>>(
-      l.ptr<const T>(RUDA_RMS_NORM_X), l.ptr<const float>(RUDA_RMS_NORM_GAMMA), l.ptr<T>(RUDA_RMS_NORM_Y),
-      s.cols, s.cols, s.cols, eps);
+  if (s.rows.elements == 0) return;
+  rms_norm_rows<T><<<unsigned(s.rows.elements), threads, 0, stream_of(l)>>>(
+      l.ptr<const T>(RUDA_RMS_NORM_X), l.ptr<const float>(RUDA_RMS_NORM_GAMMA), l.ptr<T>(RUDA_RMS_NORM_Y), s,
+      eps);
   check_launch(l);
 }
 
