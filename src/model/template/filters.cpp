@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 
 namespace ruda::jinja {
 namespace {
@@ -135,10 +134,11 @@ bool parse_integer(std::string text, int base, int64_t& out) {
 
 bool parse_real(std::string text, double& out) {
   text = strip(text, nullptr, true, true);
-  if (text.empty() || text.find_first_of("xXpP") != text.npos) return false;
-  char* end = nullptr;
-  out = std::strtod(text.c_str(), &end);
-  return end == text.c_str() + text.size();
+  const size_t plus = !text.empty() && text[0] == '+';
+  if (text.size() > plus + 1 && plus && text[1] == '-') return false;
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data() + plus, end, out);
+  return result.ec == std::errc() && result.ptr == end;
 }
 
 Value to_int(Evaluator&, const Value& input, Arguments& arguments) {
@@ -184,7 +184,9 @@ int64_t rounded_integer(int64_t value, int64_t zeros) {
   if (zeros > 18) return 0;
   int64_t unit = 1;
   for (int64_t i = 0; i < zeros; ++i) unit *= 10;
-  const int64_t low = value - binary_modulo(value, unit), rest = value - low;
+  const int64_t rest = binary_modulo(value, unit);
+  int64_t low = 0;
+  if (__builtin_sub_overflow(value, rest, &low)) fail_value("an integer does not fit 64 bits");
   const bool up = rest > unit - rest || (rest == unit - rest && low / unit % 2 != 0);
   int64_t out = low;
   if (up && __builtin_add_overflow(low, unit, &out)) fail_value("an integer does not fit 64 bits");
@@ -209,8 +211,10 @@ Value rounded(Evaluator&, const Value& input, Arguments& arguments) {
   if (input.as_integer(integer)) return digits < 0 ? rounded_integer(integer, -digits) : integer;
   if (digits < 0) return std::nearbyint(real * scale) / scale;
   char text[700];
-  std::snprintf(text, sizeof text, "%.*f", int(digits), real);
-  return std::strtod(text, nullptr);
+  const auto end = std::to_chars(text, text + sizeof text, real, std::chars_format::fixed, int(digits)).ptr;
+  double out = real;
+  std::from_chars(text, end, out);
+  return out;
 }
 
 Value replace(Evaluator& evaluator, const Value& input, Arguments& arguments) {

@@ -8,7 +8,6 @@
 
 #include <charconv>
 #include <cstdarg>
-#include <cstdlib>
 
 namespace ruda::jinja {
 namespace {
@@ -275,7 +274,8 @@ class Lexer {
       if (c != '_') digits += c;
     Token& token = add(real ? TokenKind::real : TokenKind::integer);
     if (real) {
-      token.real = std::strtod(digits.c_str(), nullptr);
+      const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), token.real);
+      if (result.ec == std::errc::result_out_of_range) fail_at(line_, "a number is out of range");
     } else {
       const auto [rest, error] = std::from_chars(digits.data(), digits.data() + digits.size(), token.integer);
       if (error != std::errc())

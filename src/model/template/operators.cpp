@@ -6,6 +6,7 @@
 #include "store/text.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 namespace ruda::jinja {
@@ -90,53 +91,109 @@ Value repeat(Evaluator& evaluator, const Value& what, int64_t count) {
   return evaluator.make_list(std::move(out), what.list()->tuple);
 }
 
-// The printf subset of str % values: %s %d %i %r %f with precision, %%.
+// A conversion of str % values: %[flags][width][.precision]type.
+struct Conversion {
+  bool left = false, zero = false, plus = false, space = false;
+  int width = 0, precision = -1;
+  char type = 0;
+};
+
+// `at` is behind the '%' and ends behind the type.
+Conversion parse_conversion(std::string_view format, size_t& at) {
+  Conversion out;
+  for (; at < format.size() && std::string_view("-0+ ").find(format[at]) != std::string_view::npos; ++at) {
+    out.left = out.left || format[at] == '-';
+    out.zero = out.zero || format[at] == '0';
+    out.plus = out.plus || format[at] == '+';
+    out.space = out.space || format[at] == ' ';
+  }
+  const auto number = [&] {
+    int value = 0;
+    for (; at < format.size() && format[at] >= '0' && format[at] <= '9'; ++at) {
+      value = value * 10 + (format[at] - '0');
+      if (value > 400) fail_value("a width or precision of a format is above 400");
+    }
+    return value;
+  };
+  out.width = number();
+  if (at < format.size() && format[at] == '.') {
+    ++at;
+    out.precision = number();
+  }
+  if (at >= format.size()) fail_value("a format ends after '%%'");
+  out.type = format[at++];
+  return out;
+}
+
+// The digits of a number; the locale has no say in them.
+std::string convert_number(const Conversion& conversion, const Value& value) {
+  char digits[1024];
+  std::to_chars_result result{digits, std::errc()};
+  int64_t integer;
+  double real;
+  const char type = conversion.type == 'i' ? 'd' : conversion.type;
+  if ((type == 'd' || type == 'x') && value.as_integer(integer)) {
+    result = std::to_chars(digits, digits + sizeof digits, integer, type == 'x' ? 16 : 10);
+  } else if ((type == 'f' || type == 'e' || type == 'g' || type == 'd') && value.as_real(real)) {
+    if (type == 'd') real = std::trunc(real);
+    const auto form = type == 'e'   ? std::chars_format::scientific
+                      : type == 'g' ? std::chars_format::general
+                                    : std::chars_format::fixed;
+    const int precision = type == 'd' ? 0 : conversion.precision < 0 ? 6 : conversion.precision;
+    result = std::to_chars(digits, digits + sizeof digits, real, form, precision);
+  } else {
+    fail_value("format '%%%c' does not take a value of type %s", conversion.type, value.type_name());
+  }
+  if (result.ec != std::errc()) fail_value("a number is too long for its format");
+  return {digits, size_t(result.ptr - digits)};
+}
+
+void append_conversion(std::string& out, const Conversion& conversion, const Value& value) {
+  std::string body, sign;
+  if (conversion.type == 's') {
+    append_str(body, value);
+  } else if (conversion.type == 'r') {
+    append_repr(body, value);
+  } else {
+    body = convert_number(conversion, value);
+    if (body[0] == '-')
+      sign = "-", body.erase(0, 1);
+    else if (conversion.plus || conversion.space)
+      sign = conversion.plus ? "+" : " ";
+  }
+  const size_t size = sign.size() + text::count_chars(body);
+  const size_t missing = size < size_t(conversion.width) ? size_t(conversion.width) - size : 0;
+  const bool zeros = conversion.zero && !conversion.left && conversion.type != 's' && conversion.type != 'r';
+  if (!conversion.left && !zeros) out.append(missing, ' ');
+  out += sign;
+  if (zeros) out.append(missing, '0');
+  out += body;
+  if (conversion.left) out.append(missing, ' ');
+}
+
+// The printf form of str % values.
 Value format_percent(Evaluator& evaluator, const std::string& format, const Value& values) {
   const bool many = values.list() && values.list()->tuple;
+  const size_t count = many ? values.list()->items.size() : 1;
   size_t next = 0;
   std::string out;
-  for (size_t i = 0; i < format.size(); ++i) {
-    if (format[i] != '%') {
-      out += format[i];
+  for (size_t at = 0; at < format.size();) {
+    if (format[at] != '%') {
+      out += format[at++];
       continue;
     }
-    std::string spec;
-    ++i;
-    while (i < format.size() && std::string_view("0123456789.-+ ").find(format[i]) != std::string_view::npos)
-      spec += format[i++];
-    if (i >= format.size()) fail_value("a format ends after '%%'");
-    const char type = format[i];
-    if (type == '%') {
+    const Conversion conversion = parse_conversion(format, ++at);
+    if (conversion.type == '%') {
       out += '%';
       continue;
     }
-    if (next >= (many ? values.list()->items.size() : 1)) fail_value("not enough values for the format");
-    const Value& value = many ? values.list()->items[next] : values;
-    ++next;
-    char number[512];
-    int64_t integer;
-    double real;
-    if (spec.size() > 8) fail_value("a format is too wide");
+    if (next >= count) fail_value("not enough values for the format");
     const size_t before = out.size();
-    if (type == 's' && spec.empty()) {
-      append_str(out, value);
-    } else if (type == 'r' && spec.empty()) {
-      append_repr(out, value);
-    } else if ((type == 'd' || type == 'i' || type == 'x') && value.as_integer(integer)) {
-      spec = "%" + spec + (type == 'x' ? "llx" : "lld");
-      std::snprintf(number, sizeof number, spec.c_str(), static_cast<long long>(integer));
-      out += number;
-    } else if ((type == 'f' || type == 'e' || type == 'g') && value.as_real(real)) {
-      spec = "%" + spec + type;
-      std::snprintf(number, sizeof number, spec.c_str(), real);
-      out += number;
-    } else {
-      fail_value("format '%%%s%c' does not take a value of type %s", spec.c_str(), type, value.type_name());
-    }
+    append_conversion(out, conversion, many ? values.list()->items[next] : values);
     evaluator.charge(out.size() - before);
+    ++next;
   }
-  if (next < (many ? values.list()->items.size() : 1) && !values.dict())
-    fail_value("not all values are used");
+  if (next < count && !values.dict()) fail_value("not all values are used");
   return evaluator.make_text(std::move(out));
 }
 
