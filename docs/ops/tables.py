@@ -1,14 +1,18 @@
 # docs/ops/tables.py - writes the tables of functions into the operators' pages from the rows that the kernels are made of.
 # SPDX-License-Identifier: Apache-2.0
 """usage: tables.py          rewrite the tables
-          tables.py --check  fail when a page's table is not what the rows say"""
+tables.py --check  fail when a page's table is not what the rows say"""
+
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = {"binary": "docs/ops/elementwise/binary.md", "unary": "docs/ops/elementwise/unary.md",
-         "reduce": "docs/ops/reduce/reduce.md"}
+PAGES = {
+    "binary": "docs/ops/elementwise/binary.md",
+    "unary": "docs/ops/elementwise/unary.md",
+    "reduce": "docs/ops/reduce/reduce.md",
+}
 KINDS = {"R": "floats", "I": "integers", "B": "BOOL"}
 
 
@@ -41,7 +45,9 @@ def table_of(table):
         formula = formula.strip('"').replace("|", "\\|")
         takes = ", ".join(KINDS[kind] for kind in operands)
         gives = {"S": "the same", "B": "BOOL", "X": "the index dtype"}[result]
-        lines.append(f"| `RUDA_{table.upper()}_{name}` | {formula} | {takes} | {gives} | {bound(*bounds)} |")
+        lines.append(
+            f"| `RUDA_{table.upper()}_{name}` | {formula} | {takes} | {gives} | {bound(*bounds)} |"
+        )
     return "\n".join(lines)
 
 
@@ -51,8 +57,12 @@ for table, page in PAGES.items():
     if not path.exists():
         continue
     old = path.read_text()
-    new = re.sub(r"(<!-- rows -->\n).*?(<!-- end of rows -->)", lambda m: m[1] + table_of(table) + "\n" + m[2], old,
-                 flags=re.S)
+    new = re.sub(
+        r"(<!-- rows -->\n).*?(<!-- end of rows -->)",
+        lambda m: m[1] + table_of(table) + "\n" + m[2],
+        old,
+        flags=re.S,
+    )
     if new != old:
         stale.append(page)
         if "--check" not in sys.argv:

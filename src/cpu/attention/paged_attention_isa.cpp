@@ -1,5 +1,6 @@
 // src/cpu/attention/paged_attention_isa.cpp - vector attention of a block of rows over the pages of one
-// history. SPDX-License-Identifier: Apache-2.0
+// history.
+// SPDX-License-Identifier: Apache-2.0
 //
 // Goals: a row's bits depend on its query and history alone, pages are read once a block, one code for decode
 // and prefill. A tile of 64 keys is transposed once and then serves all rows; each score is one chain of

@@ -9,7 +9,18 @@ import sys
 
 from tokenizers import Regex, pre_tokenizers
 
-CLASSES = [r"\p{Lu}", r"\p{Ll}", r"\p{Lt}", r"\p{Lm}", r"\p{Lo}", r"\p{M}", r"\p{N}", r"\p{P}", r"\p{S}", r"\s"]
+CLASSES = [
+    r"\p{Lu}",
+    r"\p{Ll}",
+    r"\p{Lt}",
+    r"\p{Lm}",
+    r"\p{Lo}",
+    r"\p{M}",
+    r"\p{N}",
+    r"\p{P}",
+    r"\p{S}",
+    r"\s",
+]
 POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 
 
