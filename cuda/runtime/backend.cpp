@@ -2,6 +2,7 @@
 // none. SPDX-License-Identifier: Apache-2.0
 #include "core/error.hpp"
 #include "runtime/device.hpp"
+#include "runtime/dynlib.hpp"
 #include "runtime/error.hpp"
 
 namespace ruda::cuda {
@@ -52,6 +53,7 @@ void report(std::string& text) {
   const int count = probe(why);
   if (!count) {
     text += "CUDA: " + why + "\n";
+    report_libraries(text);
     return;
   }
   int driver = 0, runtime = 0;
@@ -70,6 +72,7 @@ void report(std::string& text) {
             std::to_string(p.major * 10 + p.minor) + ", " + std::to_string(p.multiProcessorCount) +
             " multiprocessors, " + std::to_string(p.totalGlobalMem >> 20) + " MiB\n";
   }
+  report_libraries(text);
 }
 
 }  // namespace
