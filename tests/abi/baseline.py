@@ -3,6 +3,7 @@
 """usage: baseline.py ROOT LIBRARY [--write]
 
 Needs a library with debug information (buildtype debugoptimized)."""
+
 import pathlib
 import shutil
 import subprocess
@@ -17,12 +18,22 @@ sections = subprocess.run(["readelf", "-SW", library], capture_output=True, text
 if ".debug_info" not in sections:
     print("skipped: the library has no debug information (configure with --buildtype=debugoptimized)")
     sys.exit(77)
-WRITE = ["--headers-dir", root / "include", "--drop-private-types", "--exported-interfaces-only", "--no-corpus-path",
-         "--no-comp-dir-path", "--no-show-locs"]
+WRITE = [
+    "--headers-dir",
+    root / "include",
+    "--drop-private-types",
+    "--exported-interfaces-only",
+    "--no-corpus-path",
+    "--no-comp-dir-path",
+    "--no-show-locs",
+]
 if "--write" in sys.argv:
     sys.exit(subprocess.run(["abidw", *WRITE, "--out-file", baseline, library]).returncode)
-run = subprocess.run(["abidiff", "--suppressions", suppressions, "--no-added-syms", baseline, library],
-                     capture_output=True, text=True)
+run = subprocess.run(
+    ["abidiff", "--suppressions", suppressions, "--no-added-syms", baseline, library],
+    capture_output=True,
+    text=True,
+)
 print(run.stdout + run.stderr, end="")
 # Bits: 1 error, 2 usage, 4 change, 8 incompatible; above 127 it died. Anything but 0 is a failure.
 print(f"abidiff answered {run.returncode}" + ("" if run.returncode else ": nothing changed but growth"))

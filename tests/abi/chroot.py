@@ -4,6 +4,7 @@
 
 Copies PROGRAM, LIBRARY and libc, libm, libstdc++, libgcc_s and the loader into an empty folder, changes root to it and runs
 PROGRAM: no CUDA library, no driver, no /proc, no /sys. Needs root."""
+
 import os
 import pathlib
 import re
@@ -41,8 +42,14 @@ with tempfile.TemporaryDirectory() as folder:
         os.chdir("/")
 
     try:
-        run = subprocess.run(["/load", "/lib/libruda.so.1"], preexec_fn=enter, env={}, capture_output=True, text=True,
-                             timeout=120)
+        run = subprocess.run(
+            ["/load", "/lib/libruda.so.1"],
+            preexec_fn=enter,
+            env={},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
     except subprocess.SubprocessError as error:
         print(f"skipped: this machine does not allow chroot ({error})")
         sys.exit(77)

@@ -5,6 +5,7 @@
 
 #include "support/expect.h"
 
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -18,7 +19,11 @@ static struct {
   ruda_plan plan;
   ruda_workspace workspace;
   ruda_cancel cancel;
-  ruda_store store;
+  ruda_store store, model_store;
+  ruda_model model;
+  ruda_tokenizer tokenizer;
+  ruda_session session;
+  ruda_paged_schedule schedule;
   void *stale, *foreign, *crooked, *zeros;
   const char *function, *attempt;
   ruda_status last;
@@ -37,10 +42,10 @@ static int fixture_next;
 #define FIXTURE_HANDLE_cancel fixture.cancel
 #define FIXTURE_HANDLE_store fixture.store
 #define FIXTURE_HANDLE_graph NULL
-#define FIXTURE_HANDLE_paged_schedule NULL
-#define FIXTURE_HANDLE_model NULL
-#define FIXTURE_HANDLE_tokenizer NULL
-#define FIXTURE_HANDLE_session NULL
+#define FIXTURE_HANDLE_paged_schedule fixture.schedule
+#define FIXTURE_HANDLE_model fixture.model
+#define FIXTURE_HANDLE_tokenizer fixture.tokenizer
+#define FIXTURE_HANDLE_session fixture.session
 #define HANDLE(kind) FIXTURE_HANDLE_##kind
 
 /* Zeroed memory, good for a while as an array, a text or an out parameter. */
@@ -83,6 +88,16 @@ static inline int fixture_open(void** state) {
       4,   0,   0,   0,   0, 0, 0, 0, 0,   0, 0, 0,                /* 66: extent, F32 */
       0,   0,   0,   0,   0, 0, 0, 0};                             /* 74: offset; data at 96 */
   OK(ruda_store_open_memory(gguf, sizeof gguf, NULL, NULL, NULL, &fixture.store));
+  ruda_paged_schedule_desc schedule = RUDA_PAGED_SCHEDULE_DESC_INIT;
+  schedule.page_size = schedule.pages = schedule.max_sequences = schedule.max_queries =
+      schedule.max_table_pages = 4;
+  OK(ruda_paged_schedule_create(fixture.context, &schedule, &fixture.schedule));
+  ruda_session_desc session = RUDA_SESSION_DESC_INIT;
+  session.token_capacity = 64;
+  OK(ruda_store_open(getenv("RUDA_TINY_MODEL"), NULL, &fixture.model_store));
+  OK(ruda_model_load(fixture.context, fixture.model_store, NULL, &fixture.model));
+  OK(ruda_model_get_tokenizer(fixture.model, &fixture.tokenizer));
+  OK(ruda_session_create(fixture.model, &session, &fixture.session));
   ruda_event stale = NULL;
   OK(ruda_event_create(fixture.context, &stale));
   OK(ruda_release(stale));

@@ -6,6 +6,7 @@ hostile   every function with NULL, stale, foreign, misaligned handles and NULL 
 growth    every growing struct as smaller, larger and empty than this library knows it
 snapshot  prints every constant, and size, alignment and offsets of every struct
 fuzz      descriptors of every operator from random bytes; see tests/fuzz/descriptors.h"""
+
 import pathlib
 import re
 import sys
@@ -13,7 +14,17 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src"))
 import headers  # noqa: E402
 
-INTEGERS = ("uint32_t", "int32_t", "uint64_t", "int64_t", "ruda_bool", "ruda_status", "double", "float", "uint8_t")
+INTEGERS = (
+    "uint32_t",
+    "int32_t",
+    "uint64_t",
+    "int64_t",
+    "ruda_bool",
+    "ruda_status",
+    "double",
+    "float",
+    "uint8_t",
+)
 # Functions that take NULL where others refuse it.
 NULL_IS_FINE = {"ruda_release"}
 
@@ -61,7 +72,7 @@ def call(function, arguments):
 
 
 def hostile(api):
-    structs = {s.name for s in api.structs}
+    structs = {s.name for s in api.structs if s.fields[0].name == "struct_size"}
     out = ['#include "fixture.h"', ""]
     names = []
     for function in api.functions:
@@ -69,9 +80,14 @@ def hostile(api):
             continue
         good = [argument(p, api, structs) for p in function.parameters]
         body = []
-        outs = [i for i, p in enumerate(function.parameters)
-                if p.type.endswith("*") and not p.type.startswith("const void") and
-                (p.name == "out" or p.name.startswith("out_")) and not p.type.startswith("const char *")]
+        outs = [
+            i
+            for i, p in enumerate(function.parameters)
+            if p.type.endswith("*")
+            and not p.type.startswith("const void")
+            and (p.name == "out" or p.name.startswith("out_"))
+            and not p.type.startswith("const char *")
+        ]
 
         for i in outs:
             if good[i] == "fixture_buffer()":
@@ -88,8 +104,10 @@ def hostile(api):
         nulls = ["NULL" if not (p.type in INTEGERS) else "0" for p in function.parameters]
         rule = "ANY" if function.name in NULL_IS_FINE else "REFUSED"
         # A call whose only arguments may all be NULL, such as a report's text, is legal.
-        required = any(handle_kind(p.type, api) or (p.type.endswith("*") and (p.name == "out" or "desc" in p.type))
-                       for p in function.parameters)
+        required = any(
+            handle_kind(p.type, api) or (p.type.endswith("*") and (p.name == "out" or "desc" in p.type))
+            for p in function.parameters
+        )
         attempt(nulls, rule if required else "ANY", "all NULL")
         attempt(good, "ANY", "plausible")
         for i, parameter in enumerate(function.parameters):
@@ -108,14 +126,26 @@ def hostile(api):
             elif parameter.type.endswith("*") or good[i] == "NULL":
                 arguments = list(good)
                 arguments[i] = "NULL"
-                attempt(arguments, "REFUSED" if parameter.name == "out" else "ANY", f"{parameter.name} NULL")
+                attempt(
+                    arguments, "REFUSED" if parameter.name == "out" else "ANY", f"{parameter.name} NULL"
+                )
         name = f"calls_{function.name}"
         names.append(name)
-        out += [f"static void {name}(void** state) {{", "  (void)state;", f'  BEGIN("{function.name}");', *body,
-                "}", ""]
+        out += [
+            f"static void {name}(void** state) {{",
+            "  (void)state;",
+            f'  BEGIN("{function.name}");',
+            *body,
+            "}",
+            "",
+        ]
     out += ["int main(void) {", "  const struct CMUnitTest tests[] = {"]
     out += [f"      cmocka_unit_test_setup({name}, fixture_renew)," for name in names]
-    out += ["  };", '  return cmocka_run_group_tests_name("hostile", tests, fixture_open, fixture_close);', "}"]
+    out += [
+        "  };",
+        '  return cmocka_run_group_tests_name("hostile", tests, fixture_open, fixture_close);',
+        "}",
+    ]
     return out
 
 
@@ -130,15 +160,22 @@ def growth(api):
             if base not in growing or (base, parameter.type) in seen or function.result != "ruda_status":
                 continue
             seen.add((base, parameter.type))
-            good = [argument(p, api, structs) for p in function.parameters]
+            good = [argument(p, api, growing) for p in function.parameters]
             good[i] = "given"
             direction = "in" if parameter.type.startswith("const") else "out"
             name = f"{direction}_{base}_of_{function.name}"
             names.append(name)
             rule = "grows_in" if direction == "in" else "grows_out"
-            out += [f"static ruda_status call_{name}(void* given) {{", f"  return {call(function, good)};", "}",
-                    f"static void {name}(void** state) {{", "  (void)state;",
-                    f'  {rule}("{function.name}", "{base}", sizeof({base}), {i}, call_{name});', "}", ""]
+            out += [
+                f"static ruda_status call_{name}(void* given) {{",
+                f"  return {call(function, good)};",
+                "}",
+                f"static void {name}(void** state) {{",
+                "  (void)state;",
+                f'  {rule}("{function.name}", "{base}", sizeof({base}), {i}, call_{name});',
+                "}",
+                "",
+            ]
             # Structs that this one points to: options, allocators, other descriptors.
             for field in structs[base].fields:
                 inner = re.sub(r"^const ", "", field.type).rstrip("* ").strip()
@@ -149,21 +186,34 @@ def growth(api):
                 same = [f.name for f in structs[base].fields if f.type == field.type]
                 nested = f"nested_{base}_{field.name}_of_{function.name}"
                 names.append(nested)
-                out += [f"static ruda_status call_{nested}(void* given) {{",
-                        f"  {base}* outer = fixture_struct(sizeof({base}));",
-                        *(f"  outer->{each} = given;" for each in same),
-                        f"  return {call(function, [('outer' if g == 'given' else g) for g in good])};", "}",
-                        f"static void {nested}(void** state) {{", "  (void)state;",
-                        f'  {rule}("{function.name}", "{inner}", sizeof({inner}), {i}, call_{nested});', "}", ""]
+                out += [
+                    f"static ruda_status call_{nested}(void* given) {{",
+                    f"  {base}* outer = fixture_struct(sizeof({base}));",
+                    *(f"  outer->{each} = given;" for each in same),
+                    f"  return {call(function, [('outer' if g == 'given' else g) for g in good])};",
+                    "}",
+                    f"static void {nested}(void** state) {{",
+                    "  (void)state;",
+                    f'  {rule}("{function.name}", "{inner}", sizeof({inner}), {i}, call_{nested});',
+                    "}",
+                    "",
+                ]
     covered = {base for base, _ in seen}
-    reached = covered | {re.sub(r"^const ", "", f.type).rstrip("* ").strip()
-                         for base in covered for f in structs[base].fields}
+    reached = covered | {
+        re.sub(r"^const ", "", f.type).rstrip("* ").strip()
+        for base in covered
+        for f in structs[base].fields
+    }
     missing = sorted(growing - reached)
     if missing:
         sys.exit(f"generate.py: no function takes {', '.join(missing)}")
     out += ["int main(void) {", "  const struct CMUnitTest tests[] = {"]
     out += [f"      cmocka_unit_test_setup({name}, fixture_renew)," for name in names]
-    out += ["  };", '  return cmocka_run_group_tests_name("growth", tests, fixture_open, fixture_close);', "}"]
+    out += [
+        "  };",
+        '  return cmocka_run_group_tests_name("growth", tests, fixture_open, fixture_close);',
+        "}",
+    ]
     return out
 
 
@@ -173,11 +223,15 @@ def snapshot(api):
         if name not in ("RUDA_BASE_H",):
             out.append(f'  printf("%s = %lld\\n", "{name}", (long long){name});')
     for struct in sorted(api.structs, key=lambda s: s.name):
-        out.append(f'  printf("%s size %zu align %zu\\n", "{struct.name}", sizeof({struct.name}), '
-                   f"_Alignof({struct.name}));")
+        out.append(
+            f'  printf("%s size %zu align %zu\\n", "{struct.name}", sizeof({struct.name}), '
+            f"_Alignof({struct.name}));"
+        )
         for field in struct.fields:
-            out.append(f'  printf("  %s at %zu size %zu\\n", "{field.name}", offsetof({struct.name}, {field.name}), '
-                       f"sizeof((({struct.name}*)0)->{field.name}));")
+            out.append(
+                f'  printf("  %s at %zu size %zu\\n", "{field.name}", offsetof({struct.name}, {field.name}), '
+                f"sizeof((({struct.name}*)0)->{field.name}));"
+            )
     for function in sorted(api.functions, key=lambda f: f.name):
         types = ", ".join(p.type for p in function.parameters) or "void"
         out.append(f'  puts("{function.result} {function.name}({types})");')
@@ -197,8 +251,10 @@ def fuzz(api):
             continue
         struct, lines = structs[match[1]], []
         operands = []
-        has_arrays = any(f.type.endswith("*") and not f.type.startswith(("const ruda_", "const char"))
-                         for f in struct.fields)
+        has_arrays = any(
+            f.type.endswith("*") and not f.type.startswith(("const ruda_", "const char"))
+            for f in struct.fields
+        )
         for field in struct.fields:
             place = f"desc.{field.name}"
             if field.name == "struct_size":
@@ -221,18 +277,31 @@ def fuzz(api):
                 lines.append(f"  {place} = NULL;")
             elif field.type.endswith("*"):
                 lines.append(f"  {place} = take_array(bytes);")
-        name = function.name[5:-len("_plan_create")]
+        name = function.name[5 : -len("_plan_create")]
         entries.append(name)
-        out += [f"static void run_{name}(struct bytes* bytes) {{", f"  {struct.name} desc;",
-                "  memset(&desc, 0, sizeof desc);", *lines, "  ruda_plan plan = NULL;",
-                f"  const ruda_status status = {function.name}(fuzz_context(), &desc, &plan);",
-                f"  const struct operand operands[] = {{"]
+        out += [
+            f"static void run_{name}(struct bytes* bytes) {{",
+            f"  {struct.name} desc;",
+            "  memset(&desc, 0, sizeof desc);",
+            *lines,
+            "  ruda_plan plan = NULL;",
+            f"  const ruda_status status = {function.name}(fuzz_context(), &desc, &plan);",
+            f"  const struct operand operands[] = {{",
+        ]
         out += [f'      {{"{operand}", desc.{operand}}},' for operand in operands]
         out += ["      {NULL, NULL}};", "  finish(bytes, status, plan, operands);", "}", ""]
-    out += ["static void (*const entries[])(struct bytes*) = {"] + [f"    run_{name}," for name in entries] + ["};"]
-    out += ["int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {",
-            "  struct bytes bytes = {data, size};",
-            "  entries[take_byte(&bytes) % (sizeof entries / sizeof *entries)](&bytes);", "  return 0;", "}"]
+    out += (
+        ["static void (*const entries[])(struct bytes*) = {"]
+        + [f"    run_{name}," for name in entries]
+        + ["};"]
+    )
+    out += [
+        "int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {",
+        "  struct bytes bytes = {data, size};",
+        "  entries[take_byte(&bytes) % (sizeof entries / sizeof *entries)](&bytes);",
+        "  return 0;",
+        "}",
+    ]
     return out
 
 

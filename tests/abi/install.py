@@ -1,6 +1,7 @@
 # tests/abi/install.py - installs into an empty folder, builds two programs against it, removes it without a trace.
 # SPDX-License-Identifier: Apache-2.0
 """usage: install.py BUILDDIR SOURCE_ROOT"""
+
 import os
 import pathlib
 import re
@@ -42,7 +43,9 @@ int main(int argc, char **argv) {
 def run(command, **options):
     result = subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)
     if result.returncode:
-        print(f"{' '.join(map(str, command))} ended with {result.returncode}\n{result.stdout}{result.stderr}")
+        print(
+            f"{' '.join(map(str, command))} ended with {result.returncode}\n{result.stdout}{result.stderr}"
+        )
         sys.exit(1)
     return result.stdout
 
@@ -61,8 +64,14 @@ with tempfile.TemporaryDirectory() as folder:
     headers = {p.name for p in files if p.parent.name == "ruda" and p.suffix == ".h"}
     want = {p.name for p in (root / "include/ruda").glob("*.h")}
     pc = [p for p in files if p.name == "ruda.pc"]
-    if libraries != ["libruda.so", "libruda.so.1", "libruda.so.1.0.0"] or not want <= headers or len(pc) != 1:
-        sys.exit(f"installed {libraries}, {len(headers)} of {len(want)} headers, {len(pc)} pkg-config files")
+    if (
+        libraries != ["libruda.so", "libruda.so.1", "libruda.so.1.0.0"]
+        or not want <= headers
+        or len(pc) != 1
+    ):
+        sys.exit(
+            f"installed {libraries}, {len(headers)} of {len(want)} headers, {len(pc)} pkg-config files"
+        )
     static = [str(p.relative_to(stage)) for p in files if p.suffix == ".a"]
     if static:
         sys.exit(f"installed static libraries: {', '.join(static)}")
@@ -78,9 +87,25 @@ with tempfile.TemporaryDirectory() as folder:
     (here / "loaded.c").write_text(LOADED)
     strict = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
     run(["cc", *strict, here / "linked.c", "-o", here / "linked", *flags, f"-Wl,-rpath,{library.parent}"])
-    include = next(flag for flag in flags + [f"-I{next(p for p in stage.rglob('ruda') if p.is_dir()).parent}"]
-                   if flag.startswith("-I"))
-    run(["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", include, here / "loaded.c", "-o", here / "loaded", "-ldl"])
+    include = next(
+        flag
+        for flag in flags + [f"-I{next(p for p in stage.rglob('ruda') if p.is_dir()).parent}"]
+        if flag.startswith("-I")
+    )
+    run(
+        [
+            "cc",
+            "-std=c99",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            include,
+            here / "loaded.c",
+            "-o",
+            here / "loaded",
+            "-ldl",
+        ]
+    )
     print(run([here / "linked"]), end="")
     print(run([here / "loaded", library]), end="")
     if "libruda" in run(["readelf", "-d", here / "loaded"]):

@@ -4,6 +4,7 @@
 
 Additions are shown but pass: a new constant, a field at the end of a growing struct, a new function. Everything else
 fails. golden.txt is renewed by tests/abi/update.sh in the commit that changes the API."""
+
 import pathlib
 import re
 import subprocess
@@ -40,7 +41,12 @@ for key, value in old.items():
         problems.append(f"{key} is gone, it was {value}")
     elif new[key] != value:
         # A struct may become larger, at its end; its alignment and its fields stay.
-        grown = isinstance(value, tuple) and "." not in key and new[key][0] > value[0] and new[key][1] == value[1]
+        grown = (
+            isinstance(value, tuple)
+            and "." not in key
+            and new[key][0] > value[0]
+            and new[key][1] == value[1]
+        )
         if grown and key not in FROZEN and f"{key}.struct_size" in old:
             additions.append(f"{key} grew from {value[0]} to {new[key][0]} bytes")
         else:
@@ -48,7 +54,9 @@ for key, value in old.items():
 for key in new.keys() - old.keys():
     struct = key.split(".")[0]
     if "." in key and struct in old and new[key][0] < old[struct][0]:
-        problems.append(f"{key} is new at byte {new[key][0]}, inside the {old[struct][0]} bytes that {struct} had")
+        problems.append(
+            f"{key} is new at byte {new[key][0]}, inside the {old[struct][0]} bytes that {struct} had"
+        )
     else:
         additions.append(f"{key} is new")
 for line in sorted(additions):

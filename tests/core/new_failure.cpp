@@ -1,5 +1,6 @@
 // tests/core/new_failure.cpp - the n-th operator new fails, for every n: a status comes back and nothing
-// leaks. SPDX-License-Identifier: Apache-2.0
+// leaks.
+// SPDX-License-Identifier: Apache-2.0
 #include "tensor/dlpack.hpp"
 
 #include <ruda/ruda.h>
