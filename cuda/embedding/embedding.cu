@@ -1,7 +1,7 @@
 // cuda/embedding/embedding.cu - embedding on the GPU: one block of threads a row.
 // SPDX-License-Identifier: Apache-2.0
 #include "device/block_decode.cuh"
-#include "device/index_report.cuh"
+#include "runtime/index_report.cuh"
 #include "plan/op.hpp"
 #include "runtime/launch.hpp"
 

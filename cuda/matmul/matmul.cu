@@ -1,4 +1,5 @@
-// cuda/matmul/matmul.cu - matmul on the GPU: cuBLASLt, or a plain kernel of shared-memory tiles for any strides.
+// cuda/matmul/matmul.cu - matmul on the GPU: cuBLASLt, or a plain kernel of shared-memory tiles for any
+// strides.
 // SPDX-License-Identifier: Apache-2.0
 #include "matmul/matmul_lt.hpp"
 #include "plan/op.hpp"

@@ -83,7 +83,8 @@ RUDA_MATH_T T sigmoid(T x) {
 }
 RUDA_MATH_T T silu(T x) { return x * sigmoid(x); }
 RUDA_MATH_T T softplus(T x) { return (x > 0 ? x : T(0)) + log1p(exp(-abs(x))); }
-// The rounding of the argument counts 2 z^2 times in erfc(z), so for float its rest is put back to first order.
+// The rounding of the argument counts 2 z^2 times in erfc(z), so for float its rest is put back to first
+// order.
 RUDA_MATH double gelu(double x) { return x * (0.5 * erfc(x * -0.70710678118654752440)); }
 RUDA_MATH float gelu(float x) {
   const float z = x * -0.70710678f;

@@ -1,4 +1,4 @@
-// cuda/device/index_report.cuh - a kernel's report of an index outside its range.
+// cuda/runtime/index_report.cuh - a kernel's report of an index outside its range.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "runtime/index_word.hpp"
