@@ -16,8 +16,8 @@ inline cudaStream_t stream_of(const Launch& launch) {
 // Facts of the device that the problem is planned for.
 const tune::Capability& capability_of(const Problem& problem);
 
-// Where the launch's kernels report an index outside its range (runtime/index_report.cuh); pass it with a site
-// from index_site(), called in prepare.
+// Where the launch's kernels report an index outside its range (runtime/index_report.cuh); pass it with a
+// site from index_site(), called in prepare.
 IndexWord* index_word_of(const Launch& launch);
 
 // After every <<<>>>.
