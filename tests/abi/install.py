@@ -122,7 +122,10 @@ with tempfile.TemporaryDirectory() as folder:
         if path.is_dir() and not path.is_symlink():
             continue
         path.unlink(missing_ok=True)
-    left = [str(p.relative_to(stage)) for p in stage.rglob("*") if not p.is_dir()]
+    # Python writes its compiled files by itself, beside the modules.
+    left = [
+        str(p.relative_to(stage)) for p in stage.rglob("*") if not p.is_dir() and p.suffix != ".pyc"
+    ]
     if left:
         sys.exit(f"left behind after removal: {', '.join(left)}")
 print("installed, used and removed")
