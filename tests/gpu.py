@@ -150,7 +150,7 @@ def sanitize(options, deadline):
         row = {"family": family, "op": op, "check": check}
         if left < 10:
             return row | {"result": "skipped", "output": "no time was left"}
-        command = [tool, "--tool", check, "--error-exitcode", "86", "--kill", "no"]
+        command = [tool, "--tool", check, "--error-exitcode", "86"]
         command += [
             pathlib.Path(options.build) / program,
             "--backend",

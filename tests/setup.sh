@@ -62,8 +62,7 @@ fi
 
 # ---- the oracles: PyTorch and transformers in a virtual environment of their own ----
 
-[ "${1:-}" != --no-oracle ] || "$root/examples/get_model.sh" >/dev/null || echo "setup: without the model the comparison of real answers is skipped"
-exit 0
+[ "${1:-}" != --no-oracle ] || exit 0
 works() { "$1" -c 'import torch, transformers, numpy' >/dev/null 2>&1; }
 oracle=$root/.cache/oracle
 if [ -n "${RUDA_ORACLE_PYTHON:-}" ]; then

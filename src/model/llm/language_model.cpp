@@ -49,7 +49,7 @@ class Loader {
   Ref<Tensor> load(uint64_t index, const store::GgufTensor& found) {
     if (!context_.asynchronous()) return store::mapped_tensor(store_, context_, index);
     const Layout layout = store::layout_of(store_, index);
-    Ref<Tensor> tensor = make_tensor(context_, context_.layouts().intern(layout), &stream_);
+    Ref<Tensor> tensor = make_tensor(context_, context_.layouts().intern(layout));
     context_.device().write(stream_.queue(), tensor->data(), found.bytes.data(), found.bytes.size());
     return tensor;
   }
