@@ -1,5 +1,6 @@
 // cuda/attention/paged_attention.cu - paged_attention on the GPU: one block a (query, head, part), keys over
-// warps. SPDX-License-Identifier: Apache-2.0
+// warps.
+// SPDX-License-Identifier: Apache-2.0
 #include "plan/paged_schedule.hpp"
 #include "runtime/launch.hpp"
 

@@ -1,4 +1,4 @@
-/* include/ruda/model.h - tokenizers and chat templates that a model file carries. */
+/* include/ruda/model.h - tokenizers, chat templates and language models of model files. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RUDA_MODEL_H
 #define RUDA_MODEL_H
@@ -179,6 +179,48 @@ RUDA_API ruda_status RUDA_CALL ruda_chat_render(ruda_tokenizer tokenizer, const 
 RUDA_API ruda_status RUDA_CALL ruda_chat_render_json(ruda_tokenizer tokenizer, const char* messages,
                                                      const ruda_chat_options* options, char* text,
                                                      uint64_t capacity, uint64_t* out_needed) RUDA_NX;
+
+/* ---- language model ---- */
+
+/** Called as weights are prepared, in bytes. A value other than 0 stops the call with RUDA_E_CALLBACK. */
+typedef int32_t(RUDA_CALL* ruda_progress_fn)(void* user, uint64_t done, uint64_t total);
+
+/** How a model is loaded (NULL = all defaults). */
+typedef struct ruda_model_desc {
+  uint32_t struct_size, flags; /* flags must be 0 */
+  const ruda_ext* next;
+  ruda_progress_fn progress; /* NULL = none */
+  void* user;
+} ruda_model_desc;
+#define RUDA_MODEL_DESC_INIT \
+  { (uint32_t)sizeof(ruda_model_desc), 0, NULL, NULL, NULL }
+
+/** What a model is. Texts live as long as the model. */
+typedef struct ruda_model_info {
+  uint32_t struct_size, layer_count;
+  const char* architecture; /* such as "llama" */
+  const char* name;
+  uint32_t width, ff_width, q_heads, kv_heads, head_dim, vocab_size;
+  uint64_t context_length; /* tokens that the model was trained for */
+  uint64_t parameter_count, weight_bytes;
+} ruda_model_info;
+#define RUDA_MODEL_INFO_INIT \
+  { (uint32_t)sizeof(ruda_model_info), 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/** Makes a model from a GGUF store of architecture "llama" or "qwen2"; keeps the store alive. On the CPU
+ * weights are used where they lie in the mapped file; a GPU gets its copy. `desc` may be NULL. Source of
+ * names, shapes and rotation: the GGUF specification. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE,
+ * RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT (flags), RUDA_E_UNSUPPORTED (architecture, encoding of a tensor),
+ * RUDA_E_NOT_FOUND (key or tensor), RUDA_E_FORMAT (a value or shape contradicts another), RUDA_E_CALLBACK,
+ * RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_DEVICE. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_model_load(ruda_context context, ruda_store store,
+                                               const ruda_model_desc* desc, ruda_model* out) RUDA_NX;
+
+/** Describes a model. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (struct_size). [I] */
+RUDA_API ruda_status RUDA_CALL ruda_model_get_info(ruda_model model, ruda_model_info* inout) RUDA_NX;
+
+/** Stores a new reference to the model's tokenizer. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [I] */
+RUDA_API ruda_status RUDA_CALL ruda_model_get_tokenizer(ruda_model model, ruda_tokenizer* out) RUDA_NX;
 
 RUDA_END
 #endif

@@ -1,5 +1,6 @@
 // tests/cuda/fake_runtime.hpp - a CUDA runtime in host memory: streams are queues of copies that tests can
-// hold back. SPDX-License-Identifier: Apache-2.0
+// hold back.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cuda_runtime_api.h>
 

@@ -144,15 +144,11 @@ class Tokenizer:
 
     def decode(self, tokens, flags=0):
         array = (ctypes.c_int32 * max(len(tokens), 1))(*tokens)
-        return self._text(
-            "ruda_tokenizer_decode", self.handle, array, ctypes.c_uint64(len(tokens)), flags
-        )
+        return self._text("ruda_tokenizer_decode", self.handle, array, ctypes.c_uint64(len(tokens)), flags)
 
     def stream(self, tokens):
         state = TextStream(struct_size=ctypes.sizeof(TextStream))
-        parts = [
-            self._text("ruda_text_stream_push", self.handle, ctypes.byref(state), t) for t in tokens
-        ]
+        parts = [self._text("ruda_text_stream_push", self.handle, ctypes.byref(state), t) for t in tokens]
         parts.append(self._text("ruda_text_stream_end", ctypes.byref(state)))
         return "".join(parts)
 
@@ -188,9 +184,7 @@ def read_tables(library, path):
         index, value = find(key), ctypes.c_int64()
         out = []
         for element in range(count):
-            library.call(
-                "ruda_store_meta_i64", store, index, ctypes.c_uint64(element), ctypes.byref(value)
-            )
+            library.call("ruda_store_meta_i64", store, index, ctypes.c_uint64(element), ctypes.byref(value))
             out.append(value.value)
         return out
 

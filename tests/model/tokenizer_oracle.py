@@ -32,9 +32,7 @@ PREFIX = r"[^\r\n\p{L}\p{N}]?"
 
 
 def llama3(digits):
-    return (
-        CONTRACTIONS + "|" + PREFIX + r"\p{L}+|\p{N}" + digits + r"| ?[^\s\p{L}\p{N}]+[\r\n]*|" + SPACES
-    )
+    return CONTRACTIONS + "|" + PREFIX + r"\p{L}+|\p{N}" + digits + r"| ?[^\s\p{L}\p{N}]+[\r\n]*|" + SPACES
 
 
 def cased(digits, tail):

@@ -1,5 +1,6 @@
 // src/cpu/attention/paged_attention.cpp - paged_attention on the CPU: blocks of rows and parts of histories
-// as tasks. SPDX-License-Identifier: Apache-2.0
+// as tasks.
+// SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
 #include "cpu/attention/attention_table.hpp"
 #include "cpu/runtime/device.hpp"

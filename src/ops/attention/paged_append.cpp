@@ -1,5 +1,6 @@
 // src/ops/attention/paged_append.cpp - contract of paged_append: new key and value rows into the pages of a
-// schedule. SPDX-License-Identifier: Apache-2.0
+// schedule.
+// SPDX-License-Identifier: Apache-2.0
 #include "plan/contract.hpp"
 #include "plan/eager.hpp"
 #include "plan/paged_schedule.hpp"

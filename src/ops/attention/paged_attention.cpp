@@ -1,5 +1,6 @@
 // src/ops/attention/paged_attention.cpp - contract of paged_attention: softmax(q k^T) v over the pages of a
-// schedule. SPDX-License-Identifier: Apache-2.0
+// schedule.
+// SPDX-License-Identifier: Apache-2.0
 #include "plan/contract.hpp"
 #include "plan/eager.hpp"
 #include "plan/paged_schedule.hpp"

@@ -1,5 +1,6 @@
 // src/ops/position/rope.cpp - contract of rope: pairs of elements turned by an angle that grows with the
-// position. SPDX-License-Identifier: Apache-2.0
+// position.
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/position/rope_table.hpp"
 
 #include "core/rope_constants.hpp"

@@ -1,5 +1,6 @@
 // tests/ops/attention/paged_append.cpp - paged schedules and the rows written by them, against plain host
-// loops. SPDX-License-Identifier: Apache-2.0
+// loops.
+// SPDX-License-Identifier: Apache-2.0
 #include "support/op_run.hpp"
 #include "support/paged.hpp"
 
