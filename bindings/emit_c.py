@@ -13,7 +13,8 @@ ruda_event_elapsed ruda_tensor_storage_users ruda_tensor_write ruda_tensor_read 
 ruda_tensor_fence ruda_tensor_broadcast ruda_tensor_view ruda_tensor_contiguous ruda_tensor_cast
 ruda_tensor_copy ruda_tensor_get_context ruda_stream_get_context ruda_plan_warm ruda_plan_explain
 ruda_workspace_create ruda_cancel_create ruda_cancel_request ruda_cancel_reset ruda_op_count ruda_op_kernels
-ruda_api_level""".split()
+ruda_api_level ruda_store_count ruda_store_find ruda_store_tensor ruda_tokenizer_is_end ruda_model_get_tokenizer
+ruda_session_rewind""".split()
 
 
 def field_row(api, struct, field, kind, part):
@@ -111,7 +112,7 @@ def swig(api):
     lines += [
         f"ruda_status {eager_name(api, op)}({eager_parameters(api, op)});" for op in api.callable_ops()
     ]
-    for header in ("helpers.h", "descriptor.h"):
+    for header in ("helpers.h", "descriptor.h", "session.h"):
         text = (pathlib.Path(__file__).resolve().parent / "common" / header).read_text(encoding="utf-8")
         for m in re.finditer(r"^RUDAX_UNUSED static ([^{]*?\))\s*\{", text, re.M):
             lines.append(" ".join(m.group(1).split()) + ";")

@@ -97,7 +97,15 @@ wants() { [ -z "$suite$kernel" ] || [ "$suite" = "$1" ]; }
 case $suite in
   asan | tsan | fuzz) ;;
   *)
-    if build build-test plain --buildtype=debugoptimized -Dcuda=auto -Dtests=true; then
+    languages=
+    if command -v swig >/dev/null 2>&1; then
+      languages=python
+      command -v mcs >/dev/null 2>&1 && command -v mono >/dev/null 2>&1 && languages=$languages,csharp
+      command -v javac >/dev/null 2>&1 && languages=$languages,java
+    else
+      note SKIP bindings "swig is missing"
+    fi
+    if build build-test plain --buildtype=debugoptimized -Dcuda=auto -Dtests=true "-Dbindings=$languages"; then
       if [ -n "$kernel" ]; then
         op=$(echo "$kernel" | cut -d/ -f2)
         check build-test plain "$op" --test-args "--kernel $kernel"

@@ -307,4 +307,5 @@ RUDAX_UNUSED static ruda_status rudax_op_name(uint32_t index, char* text, uint64
 }
 
 #include "descriptor.h"
+#include "session.h"
 #endif

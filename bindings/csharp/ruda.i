@@ -91,7 +91,8 @@ RUDA_ARRAY(int32_t *numbers, int[])
 RUDA_ARRAY(char *text, byte[])
 RUDA_ARRAY(const void *data, global::System.IntPtr)
 RUDA_ARRAY(void *data, global::System.IntPtr)
-RUDA_ARRAY(const char *text, byte[])
+RUDA_ARRAY(const char *input, byte[])
+RUDA_ARRAY(int32_t *tokens, int[])
 RUDA_ARRAY(void *handle, global::System.IntPtr)
 
 void rudax_error_record(int32_t status, int32_t *numbers, char *text, uint64_t capacity);

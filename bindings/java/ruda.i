@@ -113,13 +113,13 @@ RUDA_AS(type, jbyteArray, byte[])
 %enddef
 RUDA_TEXT_IN(const char *)
 
-RUDA_AS((const char *text, uint64_t bytes), jbyteArray, byte[])
-%typemap(in) (const char *text, uint64_t bytes) (rudajni_text bytes = {0}) %{
+RUDA_AS((const char *input, uint64_t bytes), jbyteArray, byte[])
+%typemap(in) (const char *input, uint64_t bytes) (rudajni_text bytes = {0}) %{
   if (!rudajni_text_get(jenv, $input, &bytes)) return $null;
   $1 = bytes.data;
   $2 = bytes.length;
 %}
-%typemap(freearg) (const char *text, uint64_t bytes) %{ free(bytes$argnum.data); %}
+%typemap(freearg) (const char *input, uint64_t bytes) %{ free(bytes$argnum.data); %}
 
 RUDA_AS((char *text, uint64_t capacity), jbyteArray, byte[])
 %typemap(in) (char *text, uint64_t capacity) (rudajni_text bytes = {0}) %{
@@ -131,6 +131,20 @@ RUDA_AS((char *text, uint64_t capacity), jbyteArray, byte[])
   if (result == RUDA_OK) (*jenv)->SetByteArrayRegion(jenv, $input, 0, (jsize)$2, (const jbyte *)$1);
 %}
 %typemap(freearg) (char *text, uint64_t capacity) %{ free(bytes$argnum.data); %}
+
+RUDA_AS((int32_t *tokens, uint64_t capacity), jintArray, int[])
+%typemap(in) (int32_t *tokens, uint64_t capacity) %{
+  $2 = $input ? (uint64_t)(*jenv)->GetArrayLength(jenv, $input) : 0;
+  $1 = (int32_t *)malloc(($2 + 1) * sizeof(int32_t));
+  if (!$1) {
+    rudajni_raise(jenv, "java/lang/OutOfMemoryError", "no memory for tokens");
+    return $null;
+  }
+%}
+%typemap(argout) (int32_t *tokens, uint64_t capacity) %{
+  if (result == RUDA_OK && $input) (*jenv)->SetIntArrayRegion(jenv, $input, 0, (jsize)$2, (const jint *)$1);
+%}
+%typemap(freearg) (int32_t *tokens, uint64_t capacity) %{ free($1); %}
 
 void rudax_retain_handle(void *handle);
 void rudax_release_handle(void *handle);

@@ -70,7 +70,8 @@
   $result = SWIG_Python_AppendOutput($result, rudapy_layout($1));
 %}
 
-%typemap(in) (const void *data, uint64_t bytes) (Py_buffer view, int held = 0) %{
+%typemap(in) (const void *data, uint64_t bytes) (Py_buffer view, int held = 0),
+             (const char *input, uint64_t bytes) (Py_buffer view, int held = 0) %{
   if (PyObject_GetBuffer($input, &view, PyBUF_C_CONTIGUOUS) < 0) SWIG_fail;
   held = 1;
   $1 = view.buf;
@@ -83,8 +84,15 @@
   $1 = view.buf;
   $2 = (uint64_t)view.len;
 %}
+%typemap(in) (int32_t *tokens, uint64_t capacity) (Py_buffer view, int held = 0) %{
+  if (PyObject_GetBuffer($input, &view, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS) < 0) SWIG_fail;
+  held = 1;
+  $1 = (int32_t *)view.buf;
+  $2 = (uint64_t)view.len / sizeof(int32_t);
+%}
 %typemap(freearg) (const void *data, uint64_t bytes), (void *data, uint64_t bytes),
-                  (char *text, uint64_t capacity) %{
+                  (char *text, uint64_t capacity), (const char *input, uint64_t bytes),
+                  (int32_t *tokens, uint64_t capacity) %{
   if (held$argnum) PyBuffer_Release(&view$argnum);
 %}
 
@@ -100,6 +108,10 @@
 %nothread rudax_take_returned;
 %nothread rudax_plan_get;
 %nothread ruda_api_level;
+%nothread rudax_load_progress;
+%nothread rudax_session_get;
+%nothread rudax_model_get;
+%nothread rudax_tokenizer_get;
 
 PyObject *_set_hooks(PyObject *raise, PyObject *returned);
 PyObject *_close(PyObject *capsule);

@@ -1,15 +1,14 @@
-// cuda/elementwise/binary.cu - binary functions on the GPU: one element a thread, any strides, broadcasting.
-// SPDX-License-Identifier: Apache-2.0
+// cuda/elementwise/binary.cu - binary functions on the GPU: dense arithmetic in 16-byte pieces, the rest by
+// element. SPDX-License-Identifier: Apache-2.0
 #include "core/convert.hpp"
 #include "core/int_ops.hpp"
 #include "core/op_rows.hpp"
 #include "core/scalar_math.hpp"
+#include "device/convert.cuh"
 #include "elementwise/strided.cuh"
+#include "elementwise/vector.cuh"
 
 #include <ruda/elementwise.h>
-
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 
 #include <algorithm>
 
@@ -124,7 +123,57 @@ void run(const Launch& l) {
   }
 }
 
-constexpr Kernel list[] = {{"cuda/binary/simt", prepare, run}};
+// The functions that memory limits, for the float dtypes.
+template <uint32_t Op>
+struct Arithmetic {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    const float x = to_f32(a), y = to_f32(b);
+    if constexpr (Op == RUDA_BINARY_ADD) return from_f32<T>(x + y);
+    if constexpr (Op == RUDA_BINARY_SUB) return from_f32<T>(x - y);
+    return from_f32<T>(x * y);
+  }
+};
+
+Verdict prepare_vector(const Problem& p, Prepare&) {
+  const uint32_t op = p.as<ruda_binary_desc>().op, dtype = p[RUDA_BINARY_A].dtype();
+  if (op != RUDA_BINARY_ADD && op != RUDA_BINARY_SUB && op != RUDA_BINARY_MUL)
+    return "not one of add, sub, mul";
+  if (dtype != RUDA_F32 && dtype != RUDA_F16 && dtype != RUDA_BF16) return "not F32, F16 or BF16";
+  if (!p[RUDA_BINARY_B].present) return "b is a scalar";
+  for (uint32_t slot : {RUDA_BINARY_A, RUDA_BINARY_B, RUDA_BINARY_Y}) {
+    if (!p[slot].layout->contiguous) return "strided";
+    if (p[slot].align_log2 < 4) return "addresses not aligned to 16 bytes";
+    if (!p[slot].layout->same_shape(*p[RUDA_BINARY_Y].layout)) return "broadcast";
+  }
+  return vector_fits(p[RUDA_BINARY_Y].layout->elements);
+}
+
+template <class T, uint32_t Op>
+void launch_dense(const Launch& l) {
+  launch_vector(l, l.problem[RUDA_BINARY_Y].layout->elements, l.ptr<T>(RUDA_BINARY_Y), Arithmetic<Op>{},
+                l.ptr<const T>(RUDA_BINARY_A), l.ptr<const T>(RUDA_BINARY_B));
+}
+
+template <class T>
+void launch_op(const Launch& l) {
+  switch (l.problem.as<ruda_binary_desc>().op) {
+    case RUDA_BINARY_ADD: return launch_dense<T, RUDA_BINARY_ADD>(l);
+    case RUDA_BINARY_SUB: return launch_dense<T, RUDA_BINARY_SUB>(l);
+    default: return launch_dense<T, RUDA_BINARY_MUL>(l);
+  }
+}
+
+void run_vector(const Launch& l) {
+  switch (l.problem[RUDA_BINARY_A].dtype()) {
+    case RUDA_F32: return launch_op<float>(l);
+    case RUDA_F16: return launch_op<__half>(l);
+    default: return launch_op<__nv_bfloat16>(l);
+  }
+}
+
+constexpr Kernel list[] = {{"cuda/binary/vector", prepare_vector, run_vector},
+                           {"cuda/binary/simt", prepare, run}};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // cuda/embedding/embedding.cu - embedding on the GPU: one block of threads a row.
 // SPDX-License-Identifier: Apache-2.0
 #include "device/block_decode.cuh"
+#include "runtime/index_report.cuh"
 #include "plan/op.hpp"
 #include "runtime/launch.hpp"
 
@@ -19,6 +20,7 @@ constexpr int threads = 128;
 struct State {
   int64_t rows, cols, row_stride, count;  // row_stride in bytes
   int axes;
+  uint32_t site;  // of the report of an id outside the table
   int64_t extent[RUDA_MAX_RANK], id_stride[RUDA_MAX_RANK], y_stride[RUDA_MAX_RANK];
 };
 
@@ -41,7 +43,7 @@ __device__ int64_t id_at(const void* ids, uint32_t dtype, int64_t at) {
 
 template <class Row, class Y>
 __global__ void __launch_bounds__(threads)
-    embedding_rows(const uint8_t* table, const void* ids, uint32_t id_dtype, Y* y,
+    embedding_rows(const uint8_t* table, const void* ids, uint32_t id_dtype, Y* y, IndexWord* word,
                    const __grid_constant__ State s) {
   for (int64_t which = blockIdx.x; which < s.count; which += gridDim.x) {
     int64_t rest = which, id_offset = 0, y_offset = 0;
@@ -51,7 +53,7 @@ __global__ void __launch_bounds__(threads)
       id_offset += i * s.id_stride[axis], y_offset += i * s.y_stride[axis];
     }
     const int64_t id = id_at(ids, id_dtype, id_offset);
-    if (id < 0 || id >= s.rows) continue;
+    if (!index_in_range(id, s.rows, word, s.site)) continue;
     for (int64_t c = threadIdx.x; c < s.cols; c += threads)
       y[y_offset + c] = Y(Row::value(table + id * s.row_stride, c));
   }
@@ -65,6 +67,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   s.row_stride = is_block(table.dtype()) ? (s.rows ? int64_t(table.layout->packed_bytes()) / s.rows : 0)
                                          : table.stride(0) * (table.dtype() == RUDA_F32 ? 4 : 2);
   s.count = ids.layout->elements;
+  s.site = index_site("embedding", "ids");
   s.axes = ids.rank();
   for (int i = 0; i < s.axes; ++i)
     s.extent[i] = ids.dim(i), s.id_stride[i] = ids.stride(i), s.y_stride[i] = y.stride(i);
@@ -77,7 +80,7 @@ void launch(const Launch& l) {
   if (s.count == 0 || s.cols == 0) return;
   embedding_rows<Row, Y><<<unsigned(std::min<int64_t>(s.count, 1 << 20)), threads, 0, stream_of(l)>>>(
       l.ptr<const uint8_t>(RUDA_EMBEDDING_TABLE), l.ptr<const void>(RUDA_EMBEDDING_IDS),
-      l.problem[RUDA_EMBEDDING_IDS].dtype(), l.ptr<Y>(RUDA_EMBEDDING_Y), s);
+      l.problem[RUDA_EMBEDDING_IDS].dtype(), l.ptr<Y>(RUDA_EMBEDDING_Y), index_word_of(l), s);
   check_launch(l);
 }
 

@@ -1,5 +1,7 @@
-// cuda/matmul/matmul.cu - matmul on the GPU: one plain kernel of shared-memory tiles, any strides, F32 sums.
+// cuda/matmul/matmul.cu - matmul on the GPU: cuBLASLt, or a plain kernel of shared-memory tiles for any
+// strides.
 // SPDX-License-Identifier: Apache-2.0
+#include "matmul/matmul_lt.hpp"
 #include "plan/op.hpp"
 #include "runtime/launch.hpp"
 
@@ -149,7 +151,8 @@ void run(const Launch& l) {
   }
 }
 
-constexpr Kernel list[] = {{"cuda/matmul/tiles", prepare, run}};
+constexpr Kernel list[] = {{"cuda/matmul/cublaslt", matmul_lt::prepare, matmul_lt::run},
+                           {"cuda/matmul/tiles", prepare, run}};
 
 }  // namespace
 

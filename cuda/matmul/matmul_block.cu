@@ -1,8 +1,7 @@
 // cuda/matmul/matmul_block.cu - matmul_block on the GPU: a plain kernel, one warp an element, F32 sums.
 // SPDX-License-Identifier: Apache-2.0
 #include "device/block_decode.cuh"
-#include "plan/op.hpp"
-#include "runtime/launch.hpp"
+#include "elementwise/strided.cuh"
 
 #include <ruda/matmul.h>
 
@@ -16,7 +15,8 @@ namespace {
 constexpr int warps = 8;
 
 struct State {
-  int64_t m, n, k, weight_row_bytes;
+  Strided<2> rows;  // y, x
+  int64_t n, k, weight_row_bytes;
 };
 
 template <uint32_t Dtype, class X, class Y>
@@ -24,9 +24,11 @@ __global__ void __launch_bounds__(32 * warps)
     matmul_block_warps(const X* x, const uint8_t* weights, const void* bias, bool bias_bf16, Y* y, State s) {
   const int lane = threadIdx.x % 32;
   const int64_t step = int64_t(gridDim.x) * warps;
-  for (int64_t at = int64_t(blockIdx.x) * warps + threadIdx.x / 32; at < s.m * s.n; at += step) {
+  for (int64_t at = int64_t(blockIdx.x) * warps + threadIdx.x / 32; at < s.rows.elements * s.n; at += step) {
     const int64_t row = at / s.n, col = at % s.n;
-    const X* from = x + row * s.k;
+    int64_t offsets[2];
+    strided_offsets(s.rows, row, offsets);
+    const X* from = x + offsets[1];
     const uint8_t* w = weights + col * s.weight_row_bytes;
     float sum = 0;
     for (int64_t i = lane; i < s.k; i += 32) sum = fmaf(float(from[i]), block_value<Dtype>(w, i), sum);
@@ -35,23 +37,26 @@ __global__ void __launch_bounds__(32 * warps)
     if (bias)
       sum += bias_bf16 ? float(static_cast<const __nv_bfloat16*>(bias)[col])
                        : static_cast<const float*>(bias)[col];
-    y[at] = Y(sum);
+    y[offsets[0] + col] = Y(sum);
   }
 }
 
 Verdict prepare(const Problem& p, Prepare& prep) {
-  const Operand &x = p[RUDA_MATMUL_BLOCK_X], &w = p[RUDA_MATMUL_BLOCK_WEIGHTS];
-  if (!x.layout->contiguous || !p[RUDA_MATMUL_BLOCK_Y].layout->contiguous) return "strided rows";
-  const int64_t n = w.dim(0);
-  prep.state<State>() = {x.outer(), n, w.dim(1), n ? int64_t(w.layout->packed_bytes()) / n : 0};
+  const Operand& w = p[RUDA_MATMUL_BLOCK_WEIGHTS];
+  State& s = prep.state<State>();
+  s.rows = make_strided_rows<2>({p[RUDA_MATMUL_BLOCK_Y].layout.get(), p[RUDA_MATMUL_BLOCK_X].layout.get()});
+  s.n = w.dim(0);
+  s.k = w.dim(1);
+  s.weight_row_bytes = s.n ? int64_t(w.layout->packed_bytes()) / s.n : 0;
   return nullptr;
 }
 
 template <class X, class Y>
 void launch(const Launch& l) {
   const State& s = l.state<State>();
-  if (s.m * s.n == 0) return;
-  const auto blocks = unsigned(std::min<int64_t>((s.m * s.n + warps - 1) / warps, 1 << 20));
+  const int64_t elements = s.rows.elements * s.n;
+  if (elements == 0) return;
+  const auto blocks = unsigned(std::min<int64_t>((elements + warps - 1) / warps, 1 << 20));
   const Operand& bias = l.problem[RUDA_MATMUL_BLOCK_BIAS];
   visit_block(l.problem[RUDA_MATMUL_BLOCK_WEIGHTS].dtype(), [&](auto tag) {
     matmul_block_warps<decltype(tag)::dtype, X, Y><<<blocks, 32 * warps, 0, stream_of(l)>>>(

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/error.hpp"
 #include "runtime/device.hpp"
+#include "runtime/dynlib.hpp"
 #include "runtime/error.hpp"
 
 namespace ruda::cuda {
@@ -53,6 +54,7 @@ void report(std::string& text) {
   const int count = probe(why);
   if (!count) {
     text += "CUDA: " + why + "\n";
+    report_libraries(text);
     return;
   }
   int driver = 0, runtime = 0;
@@ -71,6 +73,7 @@ void report(std::string& text) {
             std::to_string(p.major * 10 + p.minor) + ", " + std::to_string(p.multiProcessorCount) +
             " multiprocessors, " + std::to_string(p.totalGlobalMem >> 20) + " MiB\n";
   }
+  report_libraries(text);
 }
 
 }  // namespace

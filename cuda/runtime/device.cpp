@@ -112,6 +112,7 @@ CudaDevice::~CudaDevice() {
     return;
   }
   const int before = enter();
+  parts_.clear();
   allocator_.close(index_);
   leave(before);
 }

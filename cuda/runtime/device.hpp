@@ -61,6 +61,17 @@ class CudaDevice final : public Device {
   std::shared_ptr<IndexWord> make_index_word();
   bool forked() const noexcept { return forked_since(generation_); }
 
+  // A library's handle or the like, made on first use, once a device.
+  template <class T>
+  T& part() {
+    static const char tag = 0;
+    std::lock_guard lock(parts_mutex_);
+    for (const auto& [key, object] : parts_)
+      if (key == &tag) return *static_cast<T*>(object.get());
+    parts_.emplace_back(&tag, std::make_shared<T>(*this));
+    return *static_cast<T*>(parts_.back().second.get());
+  }
+
  private:
   [[noreturn]] void fail_forked() const;
   const int index_;
@@ -70,6 +81,8 @@ class CudaDevice final : public Device {
   std::shared_ptr<EventPool> events_;
   PoolMemory memory_;
   Allocator allocator_;
+  std::mutex parts_mutex_;
+  std::vector<std::pair<const void*, std::shared_ptr<void>>> parts_;
 };
 
 }  // namespace ruda::cuda

@@ -83,7 +83,18 @@ RUDA_MATH_T T sigmoid(T x) {
 }
 RUDA_MATH_T T silu(T x) { return x * sigmoid(x); }
 RUDA_MATH_T T softplus(T x) { return (x > 0 ? x : T(0)) + log1p(exp(-abs(x))); }
-RUDA_MATH_T T gelu(T x) { return x * (T(0.5) * erfc(x * T(-0.70710678118654752440))); }
+// The rounding of the argument counts 2 z^2 times in erfc(z), so for float its rest is put back to first
+// order.
+RUDA_MATH double gelu(double x) { return x * (0.5 * erfc(x * -0.70710678118654752440)); }
+RUDA_MATH float gelu(float x) {
+  const float z = x * -0.70710678f;
+  float tail = erfc(z);
+  if (abs(z) < 14.0f) {  // beyond it the tail is 0 or 2
+    const float rest = fmaf(x, -0.70710678f, -z) + x * -1.2101617e-8f;
+    tail = fmaf(-1.12837917f * exp(-z * z), rest, tail);
+  }
+  return x * (0.5f * tail);
+}
 RUDA_MATH_T T gelu_tanh(T x) { return x * sigmoid(T(1.5957691216057308) * (x + T(0.044715) * x * x * x)); }
 #undef RUDA_MATH_T
 

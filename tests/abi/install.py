@@ -60,7 +60,9 @@ with tempfile.TemporaryDirectory() as folder:
     environment = dict(os.environ, DESTDIR=str(stage))
     run([meson, "install", "-C", build, "--no-rebuild", "--quiet"], env=environment)
     files = [p for p in stage.rglob("*") if not p.is_dir()]
-    libraries = sorted(p.name for p in files if p.name.startswith("libruda.so"))
+    # The Python package brings its own copy of the library, which is not what C programs link with.
+    ours = [p for p in files if "-packages" not in p.as_posix()]
+    libraries = sorted(p.name for p in ours if p.name.startswith("libruda.so"))
     headers = {p.name for p in files if p.parent.name == "ruda" and p.suffix == ".h"}
     want = {p.name for p in (root / "include/ruda").glob("*.h")}
     pc = [p for p in files if p.name == "ruda.pc"]
@@ -81,7 +83,7 @@ with tempfile.TemporaryDirectory() as folder:
 
     sysroot = dict(os.environ, PKG_CONFIG_PATH=str(pc[0].parent), PKG_CONFIG_SYSROOT_DIR=str(stage))
     flags = run(["pkg-config", "--cflags", "--libs", "ruda"], env=sysroot).split()
-    library = next(p for p in files if p.name == "libruda.so.1")
+    library = next(p for p in ours if p.name == "libruda.so.1")
     here = pathlib.Path(folder)
     (here / "linked.c").write_text(LINKED)
     (here / "loaded.c").write_text(LOADED)
@@ -120,7 +122,10 @@ with tempfile.TemporaryDirectory() as folder:
         if path.is_dir() and not path.is_symlink():
             continue
         path.unlink(missing_ok=True)
-    left = [str(p.relative_to(stage)) for p in stage.rglob("*") if not p.is_dir()]
+    # Python writes its compiled files by itself, beside the modules.
+    left = [
+        str(p.relative_to(stage)) for p in stage.rglob("*") if not p.is_dir() and p.suffix != ".pyc"
+    ]
     if left:
         sys.exit(f"left behind after removal: {', '.join(left)}")
 print("installed, used and removed")

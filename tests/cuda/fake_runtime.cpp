@@ -148,6 +148,12 @@ cudaError_t cudaSetDevice(int wanted) {
   device = wanted;
   return cudaSuccess;
 }
+cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** out, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult* result) {
+  *out = nullptr;
+  *result = cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
+}
 cudaError_t cudaInitDevice(int, unsigned, unsigned) { return cudaSuccess; }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int) {
   std::memset(out, 0, sizeof *out);

@@ -80,7 +80,7 @@ def check_text(path, text, fail):
         if len(lines) > MAX_LINES and path.as_posix() not in DATA:
             fail(path, len(lines), f"has {len(lines)} lines, expected at most {MAX_LINES}")
         for number, line in enumerate(lines, 1):
-            limit = SCRIPT_COLUMNS if path.suffix in (".py", ".sh", ".java", ".inc") else MAX_COLUMNS
+            limit = SCRIPT_COLUMNS if path.suffix in (".py", ".sh", ".java", ".cs", ".inc") else MAX_COLUMNS
             if len(line) > limit and "http" not in line and path.name != "meson.build" and path.as_posix() not in DATA:
                 fail(path, number, f"has {len(line)} columns, expected at most {limit}")
     for number, line in enumerate(lines, 1):

@@ -189,12 +189,16 @@ namespace Ruda {
       return made;
     }
 
+    public bool IsRequested { get; private set; }
+
     public void Request() {
+      IsRequested = true;
       RudaNative.ruda_cancel_request(H);
     }
 
     public void Reset() {
       RudaNative.ruda_cancel_reset(H);
+      IsRequested = false;
     }
   }
 

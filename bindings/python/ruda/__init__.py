@@ -31,6 +31,7 @@ from ._core import Cancel, Context, Event, Handle, Stream, backend_report, curre
 from ._tensor import Tensor, from_dlpack
 from ._plan import Plan, TensorDesc, op_kernels, op_names
 from ._logging import LogDrain
+from ._session import Model, Session, Store, Tokenizer
 from ._ops import *  # noqa: F403
 from . import plans
 from ._core import read_text as _read_text

@@ -340,16 +340,23 @@ class Event(Handle):
 class Cancel(Handle):
     """Stops work that carries it. request() may come from any thread."""
 
-    __slots__ = ()
+    __slots__ = ("_requested",)
 
     def __init__(self):
         super().__init__(_raw.ruda_cancel_create())
+        self._requested = False
+
+    @property
+    def requested(self):
+        return self._requested
 
     def request(self):
+        self._requested = True
         _raw.ruda_cancel_request(self._h)
 
     def reset(self):
         _raw.ruda_cancel_reset(self._h)
+        self._requested = False
 
 
 def backend_report():

@@ -16,11 +16,19 @@ public final class CancelToken extends NativeHandle {
     return made[0];
   }
 
+  private volatile boolean requested;
+
+  public boolean isRequested() {
+    return requested;
+  }
+
   public void request() {
+    requested = true;
     with(p -> Raw.ruda_cancel_request(p[0]), this);
   }
 
   public void reset() {
     with(p -> Raw.ruda_cancel_reset(p[0]), this);
+    requested = false;
   }
 }

@@ -1,0 +1,417 @@
+// bindings/csharp/Ruda/Session.cs - model files, tokenizers, language models, sessions that generate text.
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.Text;
+using System.Threading;
+using System.Threading.Tasks;
+using Ruda.Interop;
+
+namespace Ruda {
+  /// <summary>A file of tensors and metadata, mapped and read in place: GGUF.</summary>
+  public sealed class Store : NativeObject<StoreHandle> {
+    public Store(string path) : base(Make(path)) {}
+
+    static StoreHandle Make(string path) {
+      byte[] raw = Encoding.UTF8.GetBytes(path);
+      StoreHandle made;
+      RudaNative.rudax_store_open(raw, (ulong)raw.Length, out made);
+      return made;
+    }
+
+    public long Count {
+      get {
+        ulong count;
+        RudaNative.ruda_store_count(H, out count);
+        return (long)count;
+      }
+    }
+
+    /// <summary>Name of a tensor, in file order.</summary>
+    public string Name(long index) {
+      return ReadText(text => {
+        ulong needed;
+        RudaNative.rudax_store_tensor_name(H, (ulong)index, text, (ulong)text.Length, out needed);
+        return needed;
+      });
+    }
+  }
+
+  /// <summary>One message of a conversation.</summary>
+  public sealed class ChatMessage {
+    public readonly string Role, Content;
+
+    public ChatMessage(string role, string content) {
+      Role = role;
+      Content = content;
+    }
+
+    /// <summary>The bytes of a conversation, by the rule of bindings/common/session.h.</summary>
+    internal static byte[] Pack(IEnumerable<ChatMessage> messages) {
+      MemoryStream packed = new MemoryStream();
+      foreach (ChatMessage message in messages) {
+        byte[] content = Encoding.UTF8.GetBytes(message.Content);
+        byte[] head = Encoding.UTF8.GetBytes(message.Role + "\0" + content.Length + "\0");
+        packed.Write(head, 0, head.Length);
+        packed.Write(content, 0, content.Length);
+      }
+      return packed.ToArray();
+    }
+  }
+
+  /// <summary>Text to tokens and back, with the chat template of the model.</summary>
+  public sealed class Tokenizer : NativeObject<TokenizerHandle> {
+    internal Tokenizer(TokenizerHandle handle) : base(handle) {}
+
+    public Tokenizer(Store store) : base(Make(store)) {}
+
+    static TokenizerHandle Make(Store store) {
+      TokenizerHandle made;
+      RudaNative.rudax_tokenizer_create(store.H, out made);
+      return made;
+    }
+
+    int Get(uint what) {
+      long value;
+      RudaNative.rudax_tokenizer_get(H, what, out value);
+      return (int)value;
+    }
+
+    public int VocabSize {
+      get { return Get(0); }
+    }
+    /// <summary>The token that begins a text, -1 where the file names none; Eos likewise.</summary>
+    public int Bos {
+      get { return Get(1); }
+    }
+    public int Eos {
+      get { return Get(2); }
+    }
+    public bool HasChatTemplate {
+      get { return Get(7) != 0; }
+    }
+
+    /// <param name="parseSpecial">control tokens that are written in the text count as such</param>
+    public int[] Encode(string text, bool addSpecial = false, bool parseSpecial = false) {
+      byte[] raw = Encoding.UTF8.GetBytes(text);
+      uint flags = (addSpecial ? (uint)EncodeFlags.AddSpecial : 0) | (parseSpecial ? (uint)EncodeFlags.ParseSpecial : 0);
+      ulong count;
+      RudaNative.rudax_tokenizer_encode(H, raw, (ulong)raw.Length, flags, new int[0], 0, out count);
+      int[] tokens = new int[count];
+      if (count > 0) RudaNative.rudax_tokenizer_encode(H, raw, (ulong)raw.Length, flags, tokens, count, out count);
+      return tokens;
+    }
+
+    public string Decode(IEnumerable<int> tokens, bool skipSpecial = false) {
+      List<long> wide = new List<long>();
+      foreach (int token in tokens) wide.Add(token);
+      long[] values = wide.ToArray();
+      return ReadText(text => {
+        ulong needed;
+        RudaNative.rudax_tokenizer_decode(H, values, (uint)values.Length, skipSpecial ? 1u : 0u, text,
+                                          (ulong)text.Length, out needed);
+        return needed;
+      });
+    }
+
+    /// <summary>The token whose entry in the vocabulary is exactly `text`.</summary>
+    public int TokenId(string text) {
+      byte[] raw = Encoding.UTF8.GetBytes(text);
+      long id;
+      RudaNative.rudax_tokenizer_token_id(H, raw, (ulong)raw.Length, out id);
+      return (int)id;
+    }
+
+    /// <summary>Whether generation ends with this token.</summary>
+    public bool IsEnd(int token) {
+      uint end;
+      RudaNative.ruda_tokenizer_is_end(H, token, out end);
+      return end != 0;
+    }
+
+    /// <summary>The text of a conversation by the model's chat template.</summary>
+    /// <param name="template">another template of the file</param>
+    /// <param name="variables">a JSON object for the template</param>
+    public string Render(IEnumerable<ChatMessage> messages, bool addGenerationPrompt = true, string template = null,
+                         string variables = null) {
+      byte[] packed = ChatMessage.Pack(messages);
+      uint flags = addGenerationPrompt ? 0 : (uint)ChatFlags.NoGenerationPrompt;
+      return ReadText(text => {
+        ulong needed;
+        RudaNative.rudax_chat_render(H, packed, (ulong)packed.Length, flags, template, variables, text,
+                                     (ulong)text.Length, out needed);
+        return needed;
+      }, 4096);
+    }
+  }
+
+  /// <summary>A language model with its weights on a context's device.</summary>
+  public sealed class Model : NativeObject<ModelHandle> {
+    static readonly bool[] slots = new bool[64];
+
+    Model(ModelHandle handle) : base(handle) {}
+
+    static uint TakeSlot() {
+      lock (slots) {
+        for (uint i = 0; i < slots.Length; ++i)
+          if (!slots[i]) {
+            slots[i] = true;
+            return i;
+          }
+      }
+      throw new InvalidOperationException("64 models are being loaded already");
+    }
+
+    /// <summary>Loads a GGUF file. `progress` is called on this thread a few times a second with bytes done and in all.
+    /// </summary>
+    public static Model Load(Context context, string path, Action<long, long> progress = null) {
+      using (Store store = new Store(path)) return Load(context, store, progress);
+    }
+
+    public static Model Load(Context context, Store store, Action<long, long> progress = null) {
+      uint slot = TakeSlot();
+      try {
+        ModelHandle made = null;
+        if (progress == null) {
+          RudaNative.rudax_model_load(context.H, store.H, slot, out made);
+          return new Model(made);
+        }
+        Task work = Task.Run(() => RudaNative.rudax_model_load(context.H, store.H, slot, out made));
+        ulong done, total;
+        try {
+          while (!((IAsyncResult)work).AsyncWaitHandle.WaitOne(50)) {
+            RudaNative.rudax_load_progress(slot, 0, out done, out total);
+            if (total > 0) progress((long)done, (long)total);
+          }
+        } catch {
+          RudaNative.rudax_load_progress(slot, 1, out done, out total);
+          ((IAsyncResult)work).AsyncWaitHandle.WaitOne();
+          throw;
+        }
+        work.GetAwaiter().GetResult();
+        return new Model(made);
+      } finally {
+        lock (slots) slots[slot] = false;
+      }
+    }
+
+    long Get(uint what) {
+      ulong value;
+      RudaNative.rudax_model_get(H, what, out value);
+      return (long)value;
+    }
+
+    string Text(uint what) {
+      return ReadText(text => {
+        ulong needed;
+        RudaNative.rudax_model_text(H, what, text, (ulong)text.Length, out needed);
+        return needed;
+      });
+    }
+
+    public string Architecture {
+      get { return Text(0); }
+    }
+    public string Name {
+      get { return Text(1); }
+    }
+    public int LayerCount {
+      get { return (int)Get(0); }
+    }
+    public int VocabSize {
+      get { return (int)Get(6); }
+    }
+    /// <summary>Tokens that the model was trained for.</summary>
+    public long ContextLength {
+      get { return Get(7); }
+    }
+    public long ParameterCount {
+      get { return Get(8); }
+    }
+    public long WeightBytes {
+      get { return Get(9); }
+    }
+
+    public Tokenizer Tokenizer {
+      get {
+        TokenizerHandle made;
+        RudaNative.ruda_model_get_tokenizer(H, out made);
+        return new Tokenizer(made);
+      }
+    }
+  }
+
+  /// <summary>How tokens are chosen; zero in any field means its default.</summary>
+  public sealed class Sampling {
+    /// <summary>0 = the most likely token.</summary>
+    public double Temperature, TopP, MinP, RepetitionPenalty;
+    public uint TopK;
+    public ulong RepetitionWindow, Seed;
+  }
+
+  /// <summary>Holds text back that may begin a stop sequence.</summary>
+  sealed class StopText {
+    readonly List<string> stops = new List<string>();
+    string held = "";
+
+    internal StopText(IEnumerable<string> given) {
+      if (given == null) return;
+      foreach (string stop in given)
+        if (stop.Length > 0) stops.Add(stop);
+    }
+
+    internal string Push(string text, out bool stopped) {
+      held += text;
+      int found = -1, keep = 0;
+      foreach (string stop in stops) {
+        int at = held.IndexOf(stop, StringComparison.Ordinal);
+        if (at >= 0 && (found < 0 || at < found)) found = at;
+        for (int length = Math.Min(stop.Length - 1, held.Length); length > keep; --length)
+          if (held.EndsWith(stop.Substring(0, length), StringComparison.Ordinal)) keep = length;
+      }
+      stopped = found >= 0;
+      string shown = held.Substring(0, stopped ? found : held.Length - keep);
+      held = stopped ? "" : held.Substring(shown.Length);
+      return shown;
+    }
+
+    internal string Rest() {
+      string rest = held;
+      held = "";
+      return rest;
+    }
+  }
+
+  /// <summary>One conversation: a model, its key-value cache and a sampler. One thread at a time; Dispose may come from
+  /// any. Generation is pulled: no thread of the library enters the virtual machine.</summary>
+  public sealed class Session : NativeObject<SessionHandle> {
+    /// <param name="tokenCapacity">prompt and answer together; 0 = the model's context length</param>
+    /// <param name="cacheDType">of keys and values; 0 = F16</param>
+    public Session(Model model, long tokenCapacity = 0, DType cacheDType = 0, uint batchTokens = 0)
+        : base(Make(model, tokenCapacity, cacheDType, batchTokens)) {}
+
+    static SessionHandle Make(Model model, long capacity, DType dtype, uint batch) {
+      SessionHandle made;
+      RudaNative.rudax_session_create(model.H, (uint)dtype, (ulong)capacity, batch, out made);
+      return made;
+    }
+
+    /// <summary>How tokens are chosen from now on; starts the random sequence anew.</summary>
+    public void SetSampling(Sampling s) {
+      RudaNative.rudax_session_set_sampling(H, s.Temperature, s.TopK, s.TopP, s.MinP, s.RepetitionPenalty,
+                                            s.RepetitionWindow, s.Seed);
+    }
+
+    /// <summary>Makes the session hold exactly these tokens; a beginning that it holds already is kept.</summary>
+    public void Prompt(IEnumerable<int> tokens, CancelToken cancel = null) {
+      List<long> wide = new List<long>();
+      foreach (int token in tokens) wide.Add(token);
+      long[] values = wide.ToArray();
+      RudaNative.rudax_session_prompt(H, values, (uint)values.Length, Raw(cancel, CancelHandle.Null));
+    }
+
+    public void Prompt(string text, CancelToken cancel = null) {
+      byte[] raw = Encoding.UTF8.GetBytes(text);
+      RudaNative.rudax_session_prompt_text(H, raw, (ulong)raw.Length, Raw(cancel, CancelHandle.Null));
+    }
+
+    /// <summary>As Prompt with a conversation, rendered by the model's chat template.</summary>
+    public void PromptChat(IEnumerable<ChatMessage> messages, CancelToken cancel = null, string template = null,
+                           string variables = null) {
+      byte[] packed = ChatMessage.Pack(messages);
+      RudaNative.rudax_session_prompt_chat(H, packed, (ulong)packed.Length, 0, template, variables,
+                                           Raw(cancel, CancelHandle.Null));
+    }
+
+    /// <summary>Chooses the next token, -1 where there is none, with the text that is certain by now: whole characters
+    /// only, often none.</summary>
+    public int Next(out string text, out bool end) {
+      byte[] raw = new byte[2048];
+      ulong needed;
+      long token;
+      uint last;
+      RudaNative.rudax_session_next(H, raw, (ulong)raw.Length, out needed, out token, out last);
+      text = Encoding.UTF8.GetString(raw, 0, needed == 0 ? 0 : (int)needed - 1);
+      end = last != 0;
+      return (int)token;
+    }
+
+    /// <summary>Pieces of text until the turn ends, maxTokens were generated (0 = no limit) or a stop text appears,
+    /// which is not delivered. Finish tells afterwards what ended it.</summary>
+    public IEnumerable<string> Generate(long maxTokens = 0, IEnumerable<string> stops = null, CancelToken cancel = null) {
+      Finish = Finish.None;
+      StopText stopText = new StopText(stops);
+      for (long count = 0; maxTokens == 0 || count < maxTokens; ++count) {
+        if (cancel != null && cancel.IsRequested) throw new OperationCanceledException("generation was cancelled");
+        string text;
+        bool end, stopped;
+        Next(out text, out end);
+        string shown = stopText.Push(text, out stopped);
+        if (end && !stopped) {
+          shown += stopText.Rest();
+          Finish = (Finish)(uint)Get(0);
+        } else if (stopped) {
+          Finish = Finish.Stop;
+        }
+        if (shown.Length > 0) yield return shown;
+        if (end || stopped) yield break;
+      }
+      Finish = Finish.Length;
+      string rest = stopText.Rest();
+      if (rest.Length > 0) yield return rest;
+    }
+
+    /// <summary>The pieces of the answer to a conversation: PromptChat, then Generate.</summary>
+    public IEnumerable<string> Chat(IEnumerable<ChatMessage> messages, long maxTokens = 0,
+                                    IEnumerable<string> stops = null, CancelToken cancel = null) {
+      PromptChat(messages, cancel);
+      foreach (string piece in Generate(maxTokens, stops, cancel)) yield return piece;
+    }
+
+    /// <summary>What ended the last Generate.</summary>
+    public Finish Finish { get; private set; }
+
+    double Get(uint what) {
+      double value;
+      RudaNative.rudax_session_get(H, what, out value);
+      return value;
+    }
+
+    public long TokenCount {
+      get { return (long)Get(1); }
+    }
+    public long TokenCapacity {
+      get { return (long)Get(2); }
+    }
+    /// <summary>Of the last prompt, computed anew.</summary>
+    public long PromptTokens {
+      get { return (long)Get(3); }
+    }
+    /// <summary>Of the last prompt, found in the cache.</summary>
+    public long ReusedTokens {
+      get { return (long)Get(4); }
+    }
+    public long GeneratedTokens {
+      get { return (long)Get(5); }
+    }
+    public double PromptSeconds {
+      get { return Get(6); }
+    }
+    public double GenerateSeconds {
+      get { return Get(7); }
+    }
+
+    /// <summary>Forgets all but the first tokens.</summary>
+    public void Rewind(long count) {
+      RudaNative.ruda_session_rewind(H, (ulong)count);
+    }
+
+    public int[] Tokens() {
+      int[] held = new int[TokenCount];
+      ulong count;
+      if (held.Length > 0) RudaNative.rudax_session_tokens(H, held, (ulong)held.Length, out count);
+      return held;
+    }
+  }
+}

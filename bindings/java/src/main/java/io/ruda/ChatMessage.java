@@ -1,0 +1,21 @@
+// bindings/java/src/main/java/io/ruda/ChatMessage.java - one message of a conversation.
+// SPDX-License-Identifier: Apache-2.0
+package io.ruda;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+
+/** One message of a conversation; role is such as "system", "user", "assistant". */
+public record ChatMessage(String role, String content) {
+  /** The bytes of a conversation, by the rule of bindings/common/session.h. */
+  static byte[] pack(List<ChatMessage> messages) {
+    ByteArrayOutputStream packed = new ByteArrayOutputStream();
+    for (ChatMessage message : messages) {
+      byte[] content = message.content.getBytes(StandardCharsets.UTF_8);
+      packed.writeBytes((message.role + "\0" + content.length + "\0").getBytes(StandardCharsets.UTF_8));
+      packed.writeBytes(content);
+    }
+    return packed.toByteArray();
+  }
+}

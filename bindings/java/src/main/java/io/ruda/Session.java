@@ -1,0 +1,199 @@
+// bindings/java/src/main/java/io/ruda/Session.java - one conversation with a model.
+// SPDX-License-Identifier: Apache-2.0
+package io.ruda;
+
+import io.ruda.internal.Raw;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.Spliterator;
+import java.util.Spliterators;
+import java.util.concurrent.CancellationException;
+import java.util.stream.StreamSupport;
+
+/**
+ * One conversation: a model, its key-value cache and a sampler. One thread at a time; close() and a CancelToken may come
+ * from any. Generation is pulled: no thread of the library enters the virtual machine.
+ */
+public final class Session extends NativeHandle {
+  private volatile int finish = Finish.NONE;
+
+  public Session(Model model) {
+    this(model, 0, 0, 0);
+  }
+
+  /**
+   * tokenCapacity counts prompt and answer, 0 = the model's context length; cacheDType is of keys and values, 0 = F16;
+   * batchTokens 0 = the default.
+   */
+  public Session(Model model, long tokenCapacity, int cacheDType, int batchTokens) {
+    super(model.use(p -> {
+      long[] made = new long[1];
+      Raw.rudax_session_create(p, cacheDType, tokenCapacity, batchTokens, made);
+      return made[0];
+    }));
+  }
+
+  /** How tokens are chosen from now on; starts the random sequence anew. */
+  public void setSampling(Sampling s) {
+    with(p -> Raw.rudax_session_set_sampling(p[0], s.temperature, s.topK, s.topP, s.minP, s.repetitionPenalty,
+        s.repetitionWindow, s.seed), this);
+  }
+
+  /** Makes the session hold exactly these tokens; a beginning that it holds already is kept. cancel may be null. */
+  public void prompt(int[] tokens, CancelToken cancel) {
+    long[] values = Arrays.stream(tokens).asLongStream().toArray();
+    with(p -> Raw.rudax_session_prompt(p[0], values, p[1]), this, cancel);
+  }
+
+  public void prompt(String text, CancelToken cancel) {
+    with(p -> Raw.rudax_session_prompt_text(p[0], text(text), p[1]), this, cancel);
+  }
+
+  /** As prompt with a conversation, rendered by the model's chat template. cancel may be null. */
+  public void promptChat(List<ChatMessage> messages, CancelToken cancel) {
+    byte[] packed = ChatMessage.pack(messages);
+    with(p -> Raw.rudax_session_prompt_chat(p[0], packed, 0, null, null, p[1]), this, cancel);
+  }
+
+  /** A token, the text that is certain by now, and whether it was the last. */
+  public record Step(int token, String text, boolean end) {}
+
+  /** Chooses the next token; its text is whole characters only, often none. The token is -1 where there is none. */
+  public Step next() {
+    byte[] raw = new byte[2048];
+    long[] needed = new long[1], token = new long[1], end = new long[1];
+    with(p -> Raw.rudax_session_next(p[0], raw, needed, token, end), this);
+    String text = new String(raw, 0, (int) Math.max(needed[0] - 1, 0), StandardCharsets.UTF_8);
+    return new Step((int) token[0], text, end[0] != 0);
+  }
+
+  /** As generate without stop texts. */
+  public java.util.stream.Stream<String> generate(long maxTokens) {
+    return generate(maxTokens, List.of(), null);
+  }
+
+  /**
+   * Pieces of text until the turn ends, maxTokens were generated (0 = no limit) or a stop text appears, which is not
+   * delivered. finish() tells afterwards what ended it. cancel may be null.
+   */
+  public java.util.stream.Stream<String> generate(long maxTokens, List<String> stops, CancelToken cancel) {
+    Iterator<String> pieces = new Pieces(maxTokens, stops, cancel);
+    int order = Spliterator.ORDERED | Spliterator.NONNULL;
+    return StreamSupport.stream(Spliterators.spliteratorUnknownSize(pieces, order), false);
+  }
+
+  /** The pieces of the answer to a conversation: promptChat, then generate. */
+  public java.util.stream.Stream<String> chat(List<ChatMessage> messages, long maxTokens) {
+    promptChat(messages, null);
+    return generate(maxTokens);
+  }
+
+  private final class Pieces implements Iterator<String> {
+    private final StopText stopText;
+    private final CancelToken cancel;
+    private final long most;
+    private long count;
+    private String ready;
+    private boolean ended;
+
+    Pieces(long maxTokens, List<String> stops, CancelToken cancel) {
+      stopText = new StopText(stops);
+      most = maxTokens;
+      this.cancel = cancel;
+      finish = Finish.NONE;
+    }
+
+    @Override
+    public boolean hasNext() {
+      while (ready == null && !ended) {
+        String shown = advance();
+        if (!shown.isEmpty()) ready = shown;
+      }
+      return ready != null;
+    }
+
+    private String advance() {
+      if (cancel != null && cancel.isRequested()) throw new CancellationException("generation was cancelled");
+      if (most != 0 && count == most) {
+        ended = true;
+        finish = Finish.LENGTH;
+        return stopText.rest();
+      }
+      ++count;
+      Step step = Session.this.next();
+      String shown = stopText.push(step.text());
+      ended = step.end() || stopText.stopped();
+      if (stopText.stopped()) {
+        finish = Finish.STOP;
+      } else if (step.end()) {
+        shown += stopText.rest();
+        finish = (int) get(0);
+      }
+      return shown;
+    }
+
+    @Override
+    public String next() {
+      if (!hasNext()) throw new NoSuchElementException();
+      String piece = ready;
+      ready = null;
+      return piece;
+    }
+  }
+
+  /** What ended the last generate, a constant of Finish. */
+  public int finish() {
+    return finish;
+  }
+
+  private double get(int what) {
+    double[] value = new double[1];
+    with(p -> Raw.rudax_session_get(p[0], what, value), this);
+    return value[0];
+  }
+
+  public long tokenCount() {
+    return (long) get(1);
+  }
+
+  public long tokenCapacity() {
+    return (long) get(2);
+  }
+
+  /** Of the last prompt, computed anew. */
+  public long promptTokens() {
+    return (long) get(3);
+  }
+
+  /** Of the last prompt, found in the cache. */
+  public long reusedTokens() {
+    return (long) get(4);
+  }
+
+  public long generatedTokens() {
+    return (long) get(5);
+  }
+
+  public double promptSeconds() {
+    return get(6);
+  }
+
+  public double generateSeconds() {
+    return get(7);
+  }
+
+  /** Forgets all but the first tokens. */
+  public void rewind(long count) {
+    with(p -> Raw.ruda_session_rewind(p[0], count), this);
+  }
+
+  public int[] tokens() {
+    int[] held = new int[Math.toIntExact(tokenCount())];
+    long[] count = new long[1];
+    if (held.length > 0) with(p -> Raw.rudax_session_tokens(p[0], held, count), this);
+    return held;
+  }
+}

@@ -1,0 +1,30 @@
+// bindings/java/src/main/java/io/ruda/Store.java - a file of tensors and metadata.
+// SPDX-License-Identifier: Apache-2.0
+package io.ruda;
+
+import io.ruda.internal.Raw;
+import java.nio.file.Path;
+
+/** A file of tensors and metadata, mapped and read in place: GGUF. */
+public final class Store extends NativeHandle {
+  public Store(Path path) {
+    super(make(path));
+  }
+
+  private static long make(Path path) {
+    long[] made = new long[1];
+    Raw.rudax_store_open(text(path.toString()), made);
+    return made[0];
+  }
+
+  public long count() {
+    long[] count = new long[1];
+    with(p -> Raw.ruda_store_count(p[0], count), this);
+    return count[0];
+  }
+
+  /** Name of a tensor, in file order. */
+  public String name(long index) {
+    return use(p -> readText((text, needed) -> Raw.rudax_store_tensor_name(p, index, text, needed), 256));
+  }
+}

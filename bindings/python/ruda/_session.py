@@ -1,0 +1,416 @@
+# bindings/python/ruda/_session.py - model files, tokenizers, language models, sessions that generate text.
+# SPDX-License-Identifier: Apache-2.0
+"""Generation is pulled: a session is asked for one piece of text after the other, and no thread of the library
+enters the interpreter.
+
+    with ruda.Context() as ctx, ruda.Model.load(ctx, "model.gguf") as model, model.session() as session:
+        for piece in session.chat([{"role": "user", "content": "Hello"}], max_tokens=64):
+            print(piece, end="", flush=True)"""
+
+import array
+import json
+import os
+import threading
+import time
+
+from . import _raw
+from ._constants import ChatFlags, DType, EncodeFlags, Finish
+from ._core import Handle, read_text, register, wrap
+from ._tensor import dtype_from
+
+_slots = list(range(64))  # numbers of loads in flight
+
+
+def _bytes(text):
+    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
+
+
+def pack_messages(messages):
+    """The byte range that stands for a conversation, by the rule of bindings/common/session.h."""
+    packed = bytearray()
+    for message in messages:
+        role, content = (message["role"], message["content"]) if isinstance(message, dict) else message
+        content = _bytes(content)
+        packed += _bytes(role) + b"\0" + str(len(content)).encode() + b"\0" + content
+    return bytes(packed)
+
+
+def _chat_options(add_generation_prompt, template, variables):
+    flags = 0 if add_generation_prompt else ChatFlags.NO_GENERATION_PROMPT
+    return flags, template, None if variables is None else json.dumps(variables)
+
+
+@register("store")
+class Store(Handle):
+    """A file of tensors and metadata, mapped and read in place: GGUF."""
+
+    __slots__ = ()
+
+    def __init__(self, path):
+        super().__init__(_raw.rudax_store_open(os.fsencode(path)))
+
+    def __len__(self):
+        return _raw.ruda_store_count(self._h)
+
+    def name(self, index):
+        return read_text(lambda text: _raw.rudax_store_tensor_name(self._h, index, text))
+
+    def names(self):
+        """The names of the tensors, in file order."""
+        return [self.name(i) for i in range(len(self))]
+
+    def find(self, name):
+        """The index of a tensor."""
+        return _raw.ruda_store_find(self._h, name)
+
+    def tensor(self, context, name):
+        """A read-only tensor on the file's own bytes; name or index. Contexts that compute in host memory."""
+        index = self.find(name) if isinstance(name, str) else name
+        return wrap("tensor", _raw.ruda_store_tensor(self._h, context._h, index), context)
+
+
+@register("tokenizer")
+class Tokenizer(Handle):
+    """Text to tokens and back, with the chat template of the model."""
+
+    __slots__ = ()
+
+    def __init__(self, store):
+        super().__init__(_raw.rudax_tokenizer_create(store._h))
+
+    def _get(self, what):
+        return _raw.rudax_tokenizer_get(self._h, what)
+
+    @property
+    def vocab_size(self):
+        return self._get(0)
+
+    @property
+    def bos(self):
+        """The token that begins a text, -1 where the file names none; eos, unknown and padding likewise."""
+        return self._get(1)
+
+    @property
+    def eos(self):
+        return self._get(2)
+
+    @property
+    def unknown(self):
+        return self._get(3)
+
+    @property
+    def padding(self):
+        return self._get(4)
+
+    @property
+    def has_chat_template(self):
+        return bool(self._get(7))
+
+    def encode(self, text, *, add_special=False, parse_special=False):
+        """The tokens of a text. parse_special: control tokens that are written in the text count as such."""
+        raw = _bytes(text)
+        flags = (EncodeFlags.ADD_SPECIAL if add_special else 0) | (
+            EncodeFlags.PARSE_SPECIAL if parse_special else 0
+        )
+        count = _raw.rudax_tokenizer_encode(self._h, raw, flags, bytearray())
+        tokens = array.array("i", bytes(4 * count))
+        if count:
+            _raw.rudax_tokenizer_encode(self._h, raw, flags, tokens)
+        return tokens.tolist()
+
+    def decode(self, tokens, *, skip_special=False):
+        """The text of tokens; what is no UTF-8 becomes U+FFFD."""
+        tokens = list(tokens)
+        return read_text(lambda text: _raw.rudax_tokenizer_decode(self._h, tokens, int(skip_special), text))
+
+    def token_text(self, token):
+        """The exact bytes that a token stands for."""
+        buffer = bytearray(64)
+        while (needed := _raw.rudax_tokenizer_token_text(self._h, token, buffer)) > len(buffer):
+            buffer = bytearray(needed)
+        return bytes(buffer[: needed - 1])
+
+    def token_id(self, text):
+        """The token whose entry in the vocabulary is exactly `text`, such as "<|im_end|>"."""
+        return _raw.rudax_tokenizer_token_id(self._h, _bytes(text))
+
+    def is_end(self, token):
+        """Whether generation ends with this token."""
+        return bool(_raw.ruda_tokenizer_is_end(self._h, token))
+
+    def render(self, messages, *, add_generation_prompt=True, template=None, variables=None):
+        """The text of a conversation by the model's chat template. messages: dictionaries with role and content,
+        or pairs of them. template: the name of another template of the file. variables: for the template."""
+        packed = pack_messages(messages)
+        options = _chat_options(add_generation_prompt, template, variables)
+        return read_text(lambda text: _raw.rudax_chat_render(self._h, packed, *options, text), 4096)
+
+
+@register("model")
+class Model(Handle):
+    """A language model with its weights on a context's device."""
+
+    __slots__ = ()
+
+    def __init__(self, *_, **__):
+        raise TypeError("models are made by Model.load")
+
+    @staticmethod
+    def load(context, source, *, progress=None):
+        """Loads a model. source: the path of a GGUF file, or a Store. progress(done, total) is called on this
+        thread a few times a second, with bytes; an exception that it raises ends the load."""
+        store = source if isinstance(source, Store) else Store(source)
+        slot = _slots.pop()
+        try:
+            if progress is None:
+                capsule = _raw.rudax_model_load(context._h, store._h, slot)
+            else:
+                capsule = Model._load_with_progress(context, store, slot, progress)
+        finally:
+            _slots.append(slot)
+            if store is not source:
+                store.close()
+        return wrap("model", capsule, context)
+
+    @staticmethod
+    def _load_with_progress(context, store, slot, progress):
+        result = []
+
+        def work():
+            try:
+                result.append(_raw.rudax_model_load(context._h, store._h, slot))
+            except BaseException as error:  # raised below, by the thread that asked
+                result.append(error)
+
+        thread = threading.Thread(target=work, name="ruda load", daemon=True)
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(0.05)
+                done, total = _raw.rudax_load_progress(slot, 0)
+                if total:
+                    progress(done, total)
+        except BaseException:
+            _raw.rudax_load_progress(slot, 1)
+            raise
+        finally:
+            thread.join()
+        if isinstance(result[0], BaseException):
+            raise result[0]
+        return result[0]
+
+    def _get(self, what):
+        return _raw.rudax_model_get(self._h, what)
+
+    @property
+    def layer_count(self):
+        return self._get(0)
+
+    @property
+    def width(self):
+        return self._get(1)
+
+    @property
+    def vocab_size(self):
+        return self._get(6)
+
+    @property
+    def context_length(self):
+        """Tokens that the model was trained for."""
+        return self._get(7)
+
+    @property
+    def parameter_count(self):
+        return self._get(8)
+
+    @property
+    def weight_bytes(self):
+        return self._get(9)
+
+    @property
+    def architecture(self):
+        return read_text(lambda text: _raw.rudax_model_text(self._h, 0, text))
+
+    @property
+    def name(self):
+        return read_text(lambda text: _raw.rudax_model_text(self._h, 1, text))
+
+    @property
+    def tokenizer(self):
+        return wrap("tokenizer", _raw.ruda_model_get_tokenizer(self._h), self._context)
+
+    def session(self, *, cache_dtype=0, token_capacity=0, batch_tokens=0):
+        """A conversation of its own; see Session."""
+        dtype = dtype_from(cache_dtype) if cache_dtype else 0
+        capsule = _raw.rudax_session_create(self._h, dtype, token_capacity, batch_tokens)
+        return wrap("session", capsule, self._context)
+
+
+class StopText:
+    """Holds text back that may begin a stop sequence."""
+
+    def __init__(self, stops):
+        self._stops = [stop for stop in stops if stop]
+        self._held = ""
+
+    def push(self, text):
+        """(text that may be shown, whether a stop sequence was found)"""
+        self._held += text
+        found = [at for at in (self._held.find(stop) for stop in self._stops) if at >= 0]
+        if found:
+            shown, self._held = self._held[: min(found)], ""
+            return shown, True
+        keep = 0
+        for stop in self._stops:
+            for length in range(min(len(stop) - 1, len(self._held)), keep, -1):
+                if self._held.endswith(stop[:length]):
+                    keep = length
+                    break
+        split = len(self._held) - keep
+        shown, self._held = self._held[:split], self._held[split:]
+        return shown, False
+
+    def rest(self):
+        held, self._held = self._held, ""
+        return held
+
+
+@register("session")
+class Session(Handle):
+    """One conversation: a model, its key-value cache and a sampler. One thread at a time; close() and a Cancel
+    may come from any. token_count, prompt_tokens, ... tell what it holds and did."""
+
+    __slots__ = ("_finish",)
+
+    def __init__(self, *_, **__):
+        raise TypeError("sessions are made by Model.session")
+
+    def set_sampling(
+        self,
+        *,
+        temperature=0.0,
+        top_k=0,
+        top_p=0.0,
+        min_p=0.0,
+        repetition_penalty=0.0,
+        repetition_window=0,
+        seed=0,
+    ):
+        """How tokens are chosen from now on; starts the random sequence anew. Temperature 0: the most likely."""
+        _raw.rudax_session_set_sampling(
+            self._h, temperature, top_k, top_p, min_p, repetition_penalty, repetition_window, seed
+        )
+
+    def prompt(self, tokens, *, cancel=None):
+        """Makes the session hold exactly these tokens, or the tokens of a text. A beginning that it holds already
+        is kept."""
+        handle = None if cancel is None else cancel._h
+        if isinstance(tokens, (str, bytes)):
+            _raw.rudax_session_prompt_text(self._h, _bytes(tokens), handle)
+        else:
+            _raw.rudax_session_prompt(self._h, list(tokens), handle)
+
+    def prompt_chat(
+        self, messages, *, add_generation_prompt=True, template=None, variables=None, cancel=None
+    ):
+        """As prompt with a conversation, rendered by the model's chat template; see Tokenizer.render."""
+        options = _chat_options(add_generation_prompt, template, variables)
+        handle = None if cancel is None else cancel._h
+        _raw.rudax_session_prompt_chat(self._h, pack_messages(messages), *options, handle)
+
+    def next(self):
+        """(token, text, whether it was the last): chooses the next token. The text is what is certain by now,
+        whole characters only and often empty. The token is -1 where there is none."""
+        buffer = bytearray(2048)
+        needed, token, end = _raw.rudax_session_next(self._h, buffer)
+        return token, buffer[: max(needed - 1, 0)].decode("utf-8", "replace"), bool(end)
+
+    def generate(self, *, max_tokens=0, stops=(), cancel=None):
+        """Yields pieces of text until the turn ends, max_tokens were generated (0 = no limit) or a stop text
+        appears; the stop text itself is not yielded. finish tells afterwards what ended it."""
+        self._finish = Finish.NONE
+        stop_text, count = StopText([stops] if isinstance(stops, str) else stops), 0
+        while not max_tokens or count < max_tokens:
+            if cancel is not None and cancel.requested:
+                from ._errors import CancelledError
+
+                raise CancelledError(7000, message="generation was cancelled", name="RUDA_E_CANCELLED")
+            _, text, end = self.next()
+            count += 1
+            shown, stopped = stop_text.push(text)
+            if end and not stopped:
+                shown += stop_text.rest()
+                self._finish = Finish(int(_raw.rudax_session_get(self._h, 0)))
+            elif stopped:
+                self._finish = Finish.STOP
+            if shown:
+                yield shown
+            if end or stopped:
+                return
+        self._finish = Finish.LENGTH
+        if rest := stop_text.rest():
+            yield rest
+
+    def chat(self, messages, *, max_tokens=0, stops=(), cancel=None, **template):
+        """Yields the pieces of the answer to a conversation: prompt_chat, then generate."""
+        self.prompt_chat(messages, cancel=cancel, **template)
+        yield from self.generate(max_tokens=max_tokens, stops=stops, cancel=cancel)
+
+    @property
+    def finish(self):
+        """What ended the last generate, a Finish."""
+        return getattr(self, "_finish", Finish.NONE)
+
+    def _get(self, what):
+        return _raw.rudax_session_get(self._h, what)
+
+    @property
+    def token_count(self):
+        return int(self._get(1))
+
+    @property
+    def token_capacity(self):
+        return int(self._get(2))
+
+    @property
+    def prompt_tokens(self):
+        """Of the last prompt, computed anew."""
+        return int(self._get(3))
+
+    @property
+    def reused_tokens(self):
+        """Of the last prompt, found in the cache."""
+        return int(self._get(4))
+
+    @property
+    def generated_tokens(self):
+        return int(self._get(5))
+
+    @property
+    def prompt_seconds(self):
+        return self._get(6)
+
+    @property
+    def generate_seconds(self):
+        return self._get(7)
+
+    @property
+    def cache_bytes(self):
+        return int(self._get(8))
+
+    def rewind(self, count):
+        """Forgets all but the first tokens."""
+        _raw.ruda_session_rewind(self._h, count)
+
+    def tokens(self):
+        """The tokens that the session holds."""
+        held = array.array("i", bytes(4 * self.token_count))
+        if held:
+            _raw.rudax_session_tokens(self._h, held)
+        return held.tolist()
+
+    def logits(self, vocab_size):
+        """The logits after the last token, as an array of floats."""
+        made = array.array("f", bytes(4 * vocab_size))
+        _raw.rudax_session_logits(self._h, made)
+        return made
