@@ -224,7 +224,7 @@ class Reader {
         std::string key = string();
         space();
         if (!accept(':')) fail_here("expected ':'");
-        out.members.emplace_back(std::move(key), value());
+        out.members.push_back({std::move(key), value()});
       } while (next('}'));
     }
     refuse_duplicates(out);

@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace ruda::store {
+
+struct JsonMember;
 
 struct Json {
   enum class Kind : uint8_t { null, boolean, integer, real, string, array, object };
@@ -17,10 +18,15 @@ struct Json {
   double real = 0;
   std::string string;
   std::vector<Json> items;
-  std::vector<std::pair<std::string, Json>> members;  // in the order of the text
+  std::vector<JsonMember> members;  // in the order of the text
 
   // nullptr when absent or when this is no object.
   const Json* find(std::string_view key) const;
+};
+
+struct JsonMember {
+  std::string first;
+  Json second;
 };
 
 // RUDA_E_FORMAT with the byte position for what is not JSON, for duplicate keys, for strings that are no
