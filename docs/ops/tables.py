@@ -34,14 +34,14 @@ def rows(table):
 
 
 def bound(ulp, floor="0"):
-    text = {"0": "exact", "0.5": "correctly rounded"}.get(ulp, f"{ulp} ulp")
+    text = {"0": "exact", "0.5": "correctly rounded"}.get(ulp, f"{ulp} ulp" if ulp[0].isdigit() else ulp)
     return text if floor == "0" else f"{text}, or {floor}"
 
 
 def table_of(table):
     lines = [f"| Code | Formula | Takes | Gives | F32 error |", "|---|---|---|---|---|"]
     for name, _, operands, result, formula, *rest in rows(table):
-        bounds = rest[2:4] if table != "binary" else rest[2:3]
+        bounds = {"binary": rest[2:3], "unary": rest[2:4], "reduce": [rest[0].strip('"')]}[table]
         formula = formula.strip('"').replace("|", "\\|")
         takes = ", ".join(KINDS[kind] for kind in operands)
         gives = {"S": "the same", "B": "BOOL", "X": "the index dtype"}[result]

@@ -131,9 +131,9 @@ RUDA_API ruda_status RUDA_CALL ruda_text_stream_end(ruda_text_stream* inout, cha
 
 /* ---- chat template ---- */
 
+/** Flags of ruda_chat_options. */
 enum {
-  RUDA_CHAT_NO_GENERATION_PROMPT =
-      1 /* the text ends with the last message, not with the start of an answer */
+  RUDA_CHAT_NO_GENERATION_PROMPT = 1 /* end with the last message, not with the start of an answer */
 };
 
 /** One message of a conversation. 24 bytes, frozen; used in arrays. */
@@ -147,13 +147,12 @@ typedef struct ruda_chat_message {
 typedef struct ruda_chat_options {
   uint32_t struct_size, flags; /* RUDA_CHAT_* */
   const ruda_ext* next;
-  const char* source; /* another template than the file's; then the tokenizer may be NULL */
-  const char* name;   /* which template of the file, such as "tool_use"; NULL = the default one */
-  const char*
-      variables;      /* JSON object: tools, documents, enable_thinking, ...; they win over the usual ones */
-  int64_t now;        /* time that strftime_now shows, seconds since 1970; 0 = the clock */
-  uint64_t max_bytes; /* longest text; 0 = 64 MiB */
-  uint64_t max_steps; /* most work; 0 = 20 million steps */
+  const char* source;    /* another template than the file's; then the tokenizer may be NULL */
+  const char* name;      /* which template of the file, such as "tool_use"; NULL = the default one */
+  const char* variables; /* JSON object: tools, documents, enable_thinking, ...; they come first */
+  int64_t now;           /* time that strftime_now shows, seconds since 1970; 0 = the clock */
+  uint64_t max_bytes;    /* longest text; 0 = 64 MiB */
+  uint64_t max_steps;    /* most work; 0 = 20 million steps */
 } ruda_chat_options;
 #define RUDA_CHAT_OPTIONS_INIT \
   { (uint32_t)sizeof(ruda_chat_options), 0, NULL, NULL, NULL, NULL, 0, 0, 0 }

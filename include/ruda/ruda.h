@@ -14,6 +14,8 @@
 #include "ruda/norm.h"
 #include "ruda/plan.h"
 #include "ruda/position.h"
+#include "ruda/reduce.h"
+#include "ruda/sort.h"
 #include "ruda/store.h"
 #include "ruda/tensor.h"
 

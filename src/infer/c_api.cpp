@@ -73,9 +73,9 @@ ruda_status ruda_session_prompt_chat(ruda_session session, const ruda_chat_messa
     Session& s = get_session(session);
     const auto tokenizer = handle_of<ruda_tokenizer>(s.model().tokenizer());
     uint64_t needed = 0;
-    infer::ok(ruda_chat_render(tokenizer, messages, count, options, nullptr, 0, &needed));
+    infer::ok(ruda_chat_render(tokenizer, messages, count, options, nullptr, 0, &needed), true);
     std::string text(needed, 0);
-    infer::ok(ruda_chat_render(tokenizer, messages, count, options, text.data(), text.size(), &needed));
+    infer::ok(ruda_chat_render(tokenizer, messages, count, options, text.data(), text.size(), &needed), true);
     text.resize(needed - 1);
     std::vector<int32_t> tokens;
     s.model().tokenizer().encode(text, RUDA_ENCODE_PARSE_SPECIAL, tokens);

@@ -89,7 +89,8 @@ static inline int fixture_open(void** state) {
       0,   0,   0,   0,   0, 0, 0, 0};                             /* 74: offset; data at 96 */
   OK(ruda_store_open_memory(gguf, sizeof gguf, NULL, NULL, NULL, &fixture.store));
   ruda_paged_schedule_desc schedule = RUDA_PAGED_SCHEDULE_DESC_INIT;
-  schedule.page_size = schedule.pages = schedule.max_sequences = schedule.max_queries = schedule.max_table_pages = 4;
+  schedule.page_size = schedule.pages = schedule.max_sequences = schedule.max_queries =
+      schedule.max_table_pages = 4;
   OK(ruda_paged_schedule_create(fixture.context, &schedule, &fixture.schedule));
   ruda_session_desc session = RUDA_SESSION_DESC_INIT;
   session.token_capacity = 64;

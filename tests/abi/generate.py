@@ -72,7 +72,7 @@ def call(function, arguments):
 
 
 def hostile(api):
-    structs = {s.name for s in api.structs}
+    structs = {s.name for s in api.structs if s.fields[0].name == "struct_size"}
     out = ['#include "fixture.h"', ""]
     names = []
     for function in api.functions:
@@ -160,7 +160,7 @@ def growth(api):
             if base not in growing or (base, parameter.type) in seen or function.result != "ruda_status":
                 continue
             seen.add((base, parameter.type))
-            good = [argument(p, api, structs) for p in function.parameters]
+            good = [argument(p, api, growing) for p in function.parameters]
             good[i] = "given"
             direction = "in" if parameter.type.startswith("const") else "out"
             name = f"{direction}_{base}_of_{function.name}"

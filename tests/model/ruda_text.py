@@ -5,7 +5,7 @@ import struct
 
 
 def gguf_bytes(entries):
-    """A GGUF file with metadata only. entries: (key, type number, value); arrays as (9, (element type, list))."""
+    """A GGUF file with metadata only: (key, type number, value); arrays as (9, (element type, list))."""
     out = [b"GGUF", struct.pack("<IQQ", 3, 0, len(entries))]
 
     def text(value):

@@ -1,5 +1,4 @@
-/* tests/model/template.c - chat templates through the C API: golden texts, errors with lines, limits,
- * buffers. */
+/* tests/model/template.c - chat templates: golden texts, errors with lines, limits, buffers. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 #include <stddef.h>

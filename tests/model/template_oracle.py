@@ -11,6 +11,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "data"))
 import ruda_text  # noqa: E402
 import template_cases as cases  # noqa: E402
 
@@ -150,9 +151,7 @@ HEAD = [
 
 def write_golden(folder):
     folder = pathlib.Path(folder)
-    lines = [
-        "/* tests/data/vectors/template.h - chat templates and their texts, by jinja2 as transformers sets it up. */"
-    ]
+    lines = ["/* tests/data/vectors/template.h - chat templates and their texts, by jinja2. */"]
     lines += HEAD + ["enum { golden_now = %d };" % NOW]
     lines += table("golden_sources", cases.TEMPLATES.values())
     lines += table("golden_messages", [json.dumps(m) for m in cases.CONVERSATIONS])

@@ -4,8 +4,9 @@
 # usage: tokenizer_oracle.py LIBRUDA [--model FILE.gguf] [--count N] [--seed N]
 #        tokenizer_oracle.py --golden tests/data/vectors/tokenizer.h
 #
-# For each family of splits a small vocabulary is trained with the package's own pre-tokenizer, written to a GGUF file in
-# memory, and both sides encode and decode random texts. With --model the vocabulary of a real file is used too.
+# For each family of splits a small vocabulary is trained with the package's own pre-tokenizer, written to a
+# GGUF file in memory, and both sides encode and decode random texts. With --model the vocabulary of a real
+# file is used too.
 import argparse
 import pathlib
 import random
@@ -45,8 +46,8 @@ QWEN35 = CONTRACTIONS + "|" + PREFIX + r"[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{
 DEEPSEEK = [
     r"\p{N}{1,3}",
     "[一-龥぀-ゟ゠-ヿ]+",
-    r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|"
-    + SPACES,
+    r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|"
+    r" ?[\p{P}\p{S}]+[\r\n]*|" + SPACES,
 ]
 
 
@@ -75,13 +76,16 @@ FAMILIES = {
 WHOLE_WORDS = {"llama-bpe", "tekken"}
 
 CORPUS = [
-    "The quick brown fox doesn't jump; they'll say it's 12345 times lazier than I'd hoped, we've seen 99.5% of it.",
-    "def main(argc, argv):\n    for i in range(10):\n\treturn {'key': [1, 2, 3], \"x\": None}  # comment\r\n\r\n",
+    "The quick brown fox doesn't jump; they'll say it's 12345 times lazier "
+    "than I'd hoped, we've seen 99.5% of it.",
+    "def main(argc, argv):\n    for i in range(10):\n\treturn {'key': [1, 2, 3], \"x\": None}"
+    "  # comment\r\n\r\n",
     "Größe, naïve café, señor, Straße. ПРИВЕТ мир, как дела? Ελληνικά σίγμα ΣΑΣ. İstanbul ıspanak.",
     "日本語のテキスト、漢字とカタカナ。中文文本没有空格。한국어 문장도 있습니다.",
     "مرحبا بالعالم שלום עולם नमस्ते दुनिया สวัสดีชาวโลก ელფ ԱԲԳ",
     "👩‍👩‍👧‍👦 🇩🇪 👍🏽 😀😃 ☃︎ ★★★ → ← ∑∏∫ €£¥",
-    "CamelCaseWords HTTPServer iPhone McDonald's XMLHttpRequest snake_case_name kebab-case //comment/*block*/",
+    "CamelCaseWords HTTPServer iPhone McDonald's XMLHttpRequest snake_case_name "
+    "kebab-case //comment/*block*/",
 ]
 
 ATOMS = (
@@ -239,7 +243,8 @@ def compare(name, ours, theirs, rng, count):
             bad += 1
             if bad <= 5:
                 print(
-                    f"{name}: {text!r}\n  got  {got}\n  want {want}\n  back {back!r}\n  want {whole!r}\n  stream {streamed!r}"
+                    f"{name}: {text!r}\n  got  {got}\n  want {want}\n  back {back!r}\n"
+                    f"  want {whole!r}\n  stream {streamed!r}"
                 )
     # Any sequence of tokens, also such as no text gives: decoding must repair it as the reference does.
     size = theirs.get_vocab_size()

@@ -57,7 +57,39 @@ RUDA_INLINE void transpose(F32 (&v)[lanes]) {
   if constexpr (lanes > 8) transpose_stage<8>(v);
 }
 
+#if RUDA_SIMD_AVX512
+// 16 words of 4 bytes at `offset` bytes of 16 rows, transposed: loads of quarters do the outer half of the
+// work, which spares the shuffle port.
+RUDA_INLINE void transpose_words(const char* const (&rows)[16], int64_t offset, F32 (&out)[16]) {
+#pragma GCC unroll 4
+  for (int c = 0; c < 4; ++c) {
+    __m512 v[4];
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r) {
+      const auto quarter = [&](int row) { return _mm_loadu_ps((const float*)(rows[row] + offset + 16 * c)); };
+      v[r] = _mm512_castps128_ps512(quarter(r));
+      v[r] = _mm512_insertf32x4(v[r], quarter(4 + r), 1);
+      v[r] = _mm512_insertf32x4(v[r], quarter(8 + r), 2);
+      v[r] = _mm512_insertf32x4(v[r], quarter(12 + r), 3);
+    }
+    const __m512d a = _mm512_castps_pd(_mm512_unpacklo_ps(v[0], v[1])),
+                  b = _mm512_castps_pd(_mm512_unpackhi_ps(v[0], v[1]));
+    const __m512d e = _mm512_castps_pd(_mm512_unpacklo_ps(v[2], v[3])),
+                  f = _mm512_castps_pd(_mm512_unpackhi_ps(v[2], v[3]));
+    out[4 * c] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, e));
+    out[4 * c + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, e));
+    out[4 * c + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(b, f));
+    out[4 * c + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(b, f));
+  }
+}
+#endif
+
 // ---- one tile of keys
+
+template <class T>
+constexpr bool is_bf16 = false;
+template <>
+constexpr bool is_bf16<bf16> = true;
 
 template <class T>
 struct Tile {
@@ -81,30 +113,59 @@ void locate(const AttentionRows& a, int64_t begin, int count, Tile<T>& t) {
   }
 }
 
-// keys_t [head_dim, tile]: column j is key j, zero from `count` on, so that slots past the history are never
-// read.
+// Writes `width` rows of keys_t, which hold `lanes` keys each, from vectors of one key each.
+template <class T>
+RUDA_INLINE void transpose_edge(const T* const* keys, int count, int64_t d, int width, float* to) {
+  F32 v[lanes];
+  for (int i = 0; i < lanes; ++i) v[i] = i < count ? load(keys[i] + d, width) : zero();
+  transpose(v);
+  for (int i = 0; i < width; ++i) store(to + i * tile, v[i]);
+}
+
+template <class T>
+RUDA_INLINE void transpose_block(const T* const* keys, int64_t d, float* to) {
+  F32 v[lanes];
+#pragma GCC unroll 16
+  for (int i = 0; i < lanes; ++i) v[i] = load(keys[i] + d);
+  transpose(v);
+#pragma GCC unroll 16
+  for (int i = 0; i < lanes; ++i) store(to + i * tile, v[i]);
+}
+
+// keys_t [head_dim, tile]: column j is key j; zero from t.count to the next vector, so that no slot past the
+// history is read.
 template <class T>
 void transpose_keys(const Tile<T>& t, int64_t head_dim, float* keys_t) {
   for (int j = 0; j < t.count; j += lanes) {
-    const int keys = t.count - j < lanes ? t.count - j : lanes;
-    for (int64_t d = 0; d < head_dim; d += lanes) {
-      F32 v[lanes];
-      const int width = head_dim - d < lanes ? int(head_dim - d) : lanes;
-      if (keys == lanes && width == lanes) {
+    const int count = t.count - j;
+    int64_t d = 0;
+    if (count >= lanes) {
+#if RUDA_SIMD_AVX512
+      const char* rows[16];
+      for (int i = 0; i < 16; ++i) rows[i] = (const char*)t.keys[j + i];
+      F32 v[16];
+      if constexpr (sizeof(T) == sizeof(float)) {
+        for (; d + 16 <= head_dim; d += 16) {
+          transpose_words(rows, d * 4, v);
 #pragma GCC unroll 16
-        for (int i = 0; i < lanes; ++i) v[i] = load(t.keys[j + i] + d);
-      } else {
-        for (int i = 0; i < lanes; ++i) v[i] = i < keys ? load(t.keys[j + i] + d, width) : zero();
-      }
-      transpose(v);
-      float* to = keys_t + d * tile + j;
-      if (width == lanes) {
+          for (int i = 0; i < 16; ++i) store(keys_t + (d + i) * tile + j, v[i]);
+        }
+      } else if constexpr (is_bf16<T>) {  // two neighbours of a key are one word
+        for (; d + 32 <= head_dim; d += 32) {
+          transpose_words(rows, d * 2, v);
 #pragma GCC unroll 16
-        for (int i = 0; i < lanes; ++i) store(to + i * tile, v[i]);
-      } else {
-        for (int i = 0; i < width; ++i) store(to + i * tile, v[i]);
+          for (int i = 0; i < 16; ++i) {
+            store(keys_t + (d + 2 * i) * tile + j, from_bits(ubits(v[i]) << 16));
+            store(keys_t + (d + 2 * i + 1) * tile + j, from_bits(ubits(v[i]) & 0xffff0000u));
+          }
+        }
       }
+#endif
+      for (; d + lanes <= head_dim; d += lanes) transpose_block(t.keys + j, d, keys_t + d * tile + j);
     }
+    for (; d < head_dim; d += lanes)
+      transpose_edge(t.keys + j, count, d, head_dim - d < lanes ? int(head_dim - d) : lanes,
+                     keys_t + d * tile + j);
   }
 }
 
@@ -189,24 +250,42 @@ struct Row {
   int64_t limit;  // keys 0..limit-1 are seen
 };
 
-// Turns scores of keys begin.. into weights; updates the row and gives the factor for what was summed before.
-RUDA_INLINE float soften(float* s, int64_t begin, int count, Row& row, float* sums) {
-  const int64_t seen = row.limit - begin;
-  float largest = row.largest;
-  for (int j = 0; j < count; j += lanes) {
+// e^x for x <= 0, off by at most 2^-23, one part in the largest weight's last place: a power of two by a
+// polynomial fitted for this interval. e^-infinity = 0.
+RUDA_INLINE F32 weight_of(F32 x) {
+  const F32 power = max(set(-150.0f), x * 1.44269504f);  // in this order a NaN passes
+  const F32 n = nearest(power), f = power - n;
+  F32 p = fma(set(1.535335905e-4f), f, set(1.339887502e-3f));
+  p = fma(p, f, set(9.618436918e-3f));
+  p = fma(p, f, set(5.550332367e-2f));
+  p = fma(p, f, set(2.402264774e-1f));
+  p = fma(p, f, set(6.931471825e-1f));
+  return scale_by_power(fma(p, f, set(1.0f)), n);
+}
+
+// Turns the scores of a tile's first `count` keys into weights, of which the row sees the first `seen`;
+// updates the row and gives the factor for what was summed before.
+template <bool whole>
+RUDA_INLINE float soften(float* s, int count, int64_t seen, Row& row, float* sums) {
+  const int end = whole ? tile : count;
+  F32 top = set(-infinity);
+#pragma GCC unroll 4
+  for (int j = 0; j < end; j += lanes) {
     F32 x = load(s + j);
-    if (j + lanes > seen) {
+    if (!whole && j + lanes > seen) {
       x = select(first(int(seen < j ? 0 : seen - j)), x, set(-infinity));
       store(s + j, x);
     }
-    const float m = max_lane(x);
-    if (m > largest) largest = m;
+    top = max(x, top);
   }
+  const float before = row.largest, tile_largest = max_lane(top);
+  const float largest = tile_largest > before ? tile_largest : before;
+  const float factor = before == largest ? 1.0f : weight_of(set(before - largest))[0];
   const F32 shift = set(largest == -infinity ? 0.0f : largest);
-  const float factor = row.largest == largest ? 1.0f : exp(set(row.largest) - shift)[0];
   F32 sum = load(sums) * factor;
-  for (int j = 0; j < count; j += lanes) {
-    const F32 p = exp(load(s + j) - shift);
+#pragma GCC unroll 4
+  for (int j = 0; j < end; j += lanes) {
+    const F32 p = weight_of(load(s + j) - shift);
     store(s + j, p);
     sum = sum + p;
   }
@@ -225,7 +304,12 @@ void step(const Tile<T>& t, const T* const* values, const float* const* packed, 
   const int count = seen - begin < t.count ? int(seen - begin) : t.count;
   scores<rows>(q, keys_t, a.head_dim, count, s);
   float factors[rows];
-  for (int r = 0; r < rows; ++r) factors[r] = soften(s + r * tile, begin, count, state[r], sums + r * lanes);
+  for (int r = 0; r < rows; ++r) {
+    const int64_t row_seen = state[r].limit - begin;
+    factors[r] = row_seen >= tile && count == tile
+                     ? soften<true>(s + r * tile, count, row_seen, state[r], sums + r * lanes)
+                     : soften<false>(s + r * tile, count, row_seen, state[r], sums + r * lanes);
+  }
   if (packed)
     add_values<rows>(s, packed, count, a.value_dim, factors, out, stride);
   else
@@ -339,7 +423,7 @@ void merge(const AttentionMerge& m, int64_t begin, int64_t end) {
     }
     for (int64_t i = 0; i < m.parts; ++i) {
       const float part = parts[i * step + m.value_dim + 1];
-      factors[i] = part == 0 ? 0.0f : exp(set(parts[i * step + m.value_dim] - largest))[0];
+      factors[i] = part == 0 ? 0.0f : weight_of(set(parts[i * step + m.value_dim] - largest))[0];
       weight += part * factors[i];
     }
     for (int64_t d = 0; d < m.value_dim; d += lanes) {

@@ -1,4 +1,4 @@
-# tests/model/template_cases.py - templates and expressions that the template engine is compared on.
+# tests/data/template_cases.py - templates and expressions that the template engine is compared on.
 # SPDX-License-Identifier: Apache-2.0
 
 CHATML = """{% for message in messages %}
