@@ -243,7 +243,9 @@ class Model(Handle):
         """A conversation of its own; see Session."""
         dtype = dtype_from(cache_dtype) if cache_dtype else 0
         capsule = _raw.rudax_session_create(self._h, dtype, token_capacity, batch_tokens)
-        return wrap("session", capsule, self._context)
+        made = wrap("session", capsule, self._context)
+        made._tokenizer = self.tokenizer
+        return made
 
 
 class StopText:
@@ -280,7 +282,7 @@ class Session(Handle):
     """One conversation: a model, its key-value cache and a sampler. One thread at a time; close() and a Cancel
     may come from any. token_count, prompt_tokens, ... tell what it holds and did."""
 
-    __slots__ = ("_finish",)
+    __slots__ = ("_finish", "_tokenizer")
 
     def __init__(self, *_, **__):
         raise TypeError("sessions are made by Model.session")
@@ -329,7 +331,7 @@ class Session(Handle):
         """Yields pieces of text until the turn ends, max_tokens were generated (0 = no limit) or a stop text
         appears; the stop text itself is not yielded. finish tells afterwards what ended it."""
         self._finish = Finish.NONE
-        stop_text, count = StopText([stops] if isinstance(stops, str) else stops), 0
+        stop_text, count, delivered = StopText([stops] if isinstance(stops, str) else stops), 0, 0
         while not max_tokens or count < max_tokens:
             if cancel is not None and cancel.requested:
                 from ._errors import CancelledError
@@ -337,6 +339,7 @@ class Session(Handle):
                 raise CancelledError(7000, message="generation was cancelled", name="RUDA_E_CANCELLED")
             _, text, end = self.next()
             count += 1
+            delivered += len(text.encode())
             shown, stopped = stop_text.push(text)
             if end and not stopped:
                 shown += stop_text.rest()
@@ -348,7 +351,11 @@ class Session(Handle):
             if end or stopped:
                 return
         self._finish = Finish.LENGTH
-        if rest := stop_text.rest():
+        held_back = read_text(
+            lambda text: _raw.rudax_session_rest(self._h, self._tokenizer._h, delivered, text), 64
+        )
+        shown, stopped = stop_text.push(held_back)
+        if rest := shown + stop_text.rest():
             yield rest
 
     def chat(self, messages, *, max_tokens=0, stops=(), cancel=None, **template):

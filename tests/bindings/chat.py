@@ -1,0 +1,64 @@
+# tests/bindings/chat.py - the chat example answers alike in C, Python, C# and Java.
+# SPDX-License-Identifier: Apache-2.0
+"""usage: chat.py ROOT BUILD MODEL (LANGUAGE PROGRAM)...    LANGUAGE is c, python, csharp or java"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+RUNS = [
+    (["--prompt", "What is a tensor?", "--max-tokens", "24"], None),
+    (["--prompt", "Grüße, 世界 🙂", "--system", "Be brief.", "--max-tokens", "12"], None),
+    (
+        ["--prompt", "the", "--max-tokens", "40", "--temperature", "0.9", "--top-k", "30", "--top-p", "0.95"]
+        + ["--min-p", "0.01", "--repetition-penalty", "1.1", "--seed", "18446744073709551615"],
+        None,
+    ),
+    (["--max-tokens", "8", "--context", "200"], "first turn\nsecond turn\n"),
+]
+
+
+def command(root, build, language, program):
+    bindings, environment = build / "bindings", dict(os.environ)
+    if language == "c":
+        return [program], environment
+    if language == "python":
+        environment["PYTHONPATH"] = str(bindings / "python")
+        return [program, str(root / "examples/python/chat.py")], environment
+    if language == "csharp":
+        environment["MONO_PATH"] = str(bindings / "csharp")
+        return [program, str(build / "examples" / "Chat.exe")], environment
+    cache = build / "tests" / "bindings" / "java_cache"
+    path = f"{bindings / 'java' / 'ruda.jar'}:{build / 'examples' / 'java_classes'}"
+    return [program, f"-Druda.native.cache={cache}", "-cp", path, "Chat"], environment
+
+
+def main():
+    root, build, model = map(pathlib.Path, sys.argv[1:4])
+    languages = list(zip(sys.argv[4::2], sys.argv[5::2]))
+    for options, typed in RUNS:
+        answers = {}
+        for language, program in languages:
+            start, environment = command(root, build, language, program)
+            line = [*start, "--model", str(model), "--backend", "cpu", "--quiet", *options]
+            done = subprocess.run(line, env=environment, input=(typed or "").encode(), capture_output=True)
+            if done.returncode:
+                sys.exit(f"{language} {options}: {done.stderr.decode(errors='replace')}")
+            answers[language] = done.stdout.decode("utf-8")
+        first, *others = answers
+        if not answers[first].strip():
+            sys.exit(f"{first} {options}: no answer")
+        for other in others:
+            if answers[other] != answers[first]:
+                sys.exit(f"{options}: {first} says {answers[first]!r}, {other} says {answers[other]!r}")
+    for language, program in languages:
+        start, environment = command(root, build, language, program)
+        done = subprocess.run([*start, "--model", "/nonexistent.gguf"], env=environment, capture_output=True)
+        if done.returncode != 1 or b"nonexistent" not in done.stderr:
+            sys.exit(f"{language}: a missing model gave {done.returncode}, {done.stderr.decode(errors='replace')}")
+    print(f"{len(RUNS)} conversations are the same in {', '.join(name for name, _ in languages)}")
+
+
+if __name__ == "__main__":
+    main()

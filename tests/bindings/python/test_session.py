@@ -1,0 +1,193 @@
+# tests/bindings/python/test_session.py - stores, tokenizers, models and sessions of the Python package.
+# SPDX-License-Identifier: Apache-2.0
+"""The environment variable RUDA_TINY_MODEL names the model that tests/data/tiny_model.py writes."""
+
+import os
+import threading
+import unittest
+
+import ruda
+from ruda._session import StopText, pack_messages
+
+MODEL = os.environ["RUDA_TINY_MODEL"]
+QUESTION = [{"role": "user", "content": "What is a tensor?"}]
+
+
+class StopTextTest(unittest.TestCase):
+    def run_stops(self, stops, pieces):
+        stop, shown = StopText(stops), []
+        for piece in pieces:
+            text, found = stop.push(piece)
+            shown.append(text)
+            if found:
+                return shown, True
+        return shown + [stop.rest()], False
+
+    def test_cases(self):
+        self.assertEqual(self.run_stops([], ["a", "b"]), (["a", "b", ""], False))
+        self.assertEqual(self.run_stops(["END"], ["xE", "N", "Dy"]), (["x", "", ""], True))
+        self.assertEqual(self.run_stops(["END"], ["xE", "Nz"]), (["x", "ENz", ""], False))
+        self.assertEqual(self.run_stops(["END"], ["xEN"]), (["x", "EN"], False))
+        self.assertEqual(self.run_stops(["bc", "abcd"], ["ab", "c"]), (["", "a"], True))
+        self.assertEqual(self.run_stops([""], ["a"]), (["a", ""], False))
+
+
+class SessionTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.ctx = ruda.Context("cpu")
+        cls.model = ruda.Model.load(cls.ctx, MODEL)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.model.close()
+        cls.ctx.close()
+
+    def test_store(self):
+        with ruda.Store(MODEL) as store:
+            names = store.names()
+            self.assertIn("token_embd.weight", names)
+            self.assertEqual(store.find(names[1]), 1)
+            t = store.tensor(self.ctx, "token_embd.weight")
+            self.assertTrue(t.read_only)
+        self.assertEqual(len(t.shape), 2)  # the file stays mapped as long as a tensor of it lives
+        with self.assertRaises(ruda.FileError):
+            ruda.Store("/nonexistent.gguf")
+        with self.assertRaises(ruda.FileError):
+            ruda.Store(__file__)
+        with self.assertRaises(ruda.ArgumentError):
+            ruda.Store("a\0b")
+
+    def test_tokenizer(self):
+        t = self.model.tokenizer
+        for text in ("", "Hello wörld", "世界 🙂", "a\0b"):
+            self.assertEqual(t.decode(t.encode(text)), text)
+        self.assertEqual(t.decode(t.encode(b"\xff")), "\ufffd")
+        self.assertEqual(b"".join(map(t.token_text, t.encode(b"\xffx"))), b"\xffx")
+        end = t.token_id("<|im_end|>")
+        self.assertTrue(t.is_end(end))
+        self.assertEqual(t.encode("<|im_end|>", parse_special=True), [end])
+        self.assertGreater(len(t.encode("<|im_end|>")), 1)
+        with self.assertRaises(ruda.ArgumentError):
+            t.decode([1 << 30])
+        with self.assertRaises(ruda.ArgumentError):
+            t.decode([1 << 40])
+
+    def test_template(self):
+        t = self.model.tokenizer
+        text = t.render([("user", "Hi"), {"role": "assistant", "content": ""}], add_generation_prompt=False)
+        self.assertEqual(text, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n<|im_end|>\n")
+        self.assertTrue(t.render(QUESTION).endswith("<|im_start|>assistant\n"))
+        self.assertEqual(pack_messages([("a", "é")]), b"a\x002\0\xc3\xa9")
+
+    def test_answer_repeats(self):
+        answers = set()
+        for _ in range(2):
+            with self.model.session() as session:
+                answers.add("".join(session.chat(QUESTION, max_tokens=20)))
+                self.assertIn(session.finish, (ruda.Finish.LENGTH, ruda.Finish.EOS))
+                self.assertLessEqual(session.generated_tokens, 20)
+        self.assertEqual(len(answers), 1)
+
+    def test_seeds(self):
+        def answer(seed):
+            with self.model.session() as session:
+                session.set_sampling(temperature=1.0, seed=seed)
+                return "".join(session.chat(QUESTION, max_tokens=20))
+
+        self.assertEqual(answer(5), answer(5))
+        self.assertGreater(len({answer(seed) for seed in range(5)}), 1)
+
+    def test_tokens_and_rewind(self):
+        with self.model.session(token_capacity=100) as session:
+            tokens = self.model.tokenizer.encode("some words")
+            session.prompt(tokens)
+            self.assertEqual((session.tokens(), session.token_count, session.token_capacity), (tokens, len(tokens), 100))
+            logits = session.logits(self.model.vocab_size)
+            best = max(range(len(logits)), key=lambda i: (logits[i], -i))
+            self.assertEqual(session.next()[0], best)
+            session.rewind(2)
+            self.assertEqual(session.tokens(), tokens[:2])
+            session.prompt(tokens)
+            self.assertEqual(session.reused_tokens, 2)
+            self.assertEqual(session.next()[0], best)
+            session.prompt("some words")
+            self.assertEqual(session.next()[0], best)
+
+    def test_stops(self):
+        with self.model.session() as session:
+            whole = "".join(session.chat(QUESTION, max_tokens=30))
+            stop = whole[4:6]
+            shown = "".join(session.chat(QUESTION, max_tokens=30, stops=[stop]))
+            self.assertEqual(shown, whole[: whole.find(stop)])
+            self.assertEqual(session.finish, ruda.Finish.STOP)
+
+    def test_cancel(self):
+        with self.model.session() as session, ruda.Cancel() as cancel:
+            pieces = session.chat(QUESTION, cancel=cancel)
+            next(pieces)
+            cancel.request()
+            with self.assertRaises(ruda.CancelledError):
+                for _ in pieces:
+                    pass
+            with self.assertRaises(ruda.CancelledError):
+                session.prompt("another text", cancel=cancel)
+            cancel.reset()
+            session.prompt("another text", cancel=cancel)
+
+    def test_progress_and_faults(self):
+        seen = []
+        ruda.Model.load(self.ctx, MODEL, progress=lambda done, total: seen.append((done, total))).close()
+        self.assertTrue(all(done <= total for done, total in seen))
+        with self.assertRaises(ruda.FileError):
+            ruda.Model.load(self.ctx, "/nonexistent.gguf", progress=lambda *_: None)
+        with self.model.session() as session, self.assertRaises(ruda.ArgumentError):
+            session.next()
+        with self.model.session(token_capacity=4) as session, self.assertRaises(ruda.ArgumentError):
+            session.prompt([1] * 5)
+        with self.assertRaises(TypeError):
+            ruda.Session()
+
+    def test_sessions_in_parallel(self):
+        want = "".join(self.model.session().chat(QUESTION, max_tokens=16))
+        got = []
+
+        def work():
+            with self.model.session() as session:
+                got.append("".join(session.chat(QUESTION, max_tokens=16)))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(got, [want] * 4)
+
+    def test_model_first(self):
+        model = ruda.Model.load(self.ctx, MODEL)
+        session = model.session()
+        model.close()
+        self.assertTrue("".join(session.chat(QUESTION, max_tokens=4)) is not None)
+        session.close()
+        with self.assertRaises(ValueError):
+            session.next()
+
+    def test_close_during_generation(self):
+        for _ in range(20):
+            session = self.model.session()
+
+            def generate(session=session):
+                try:
+                    for _ in session.chat(QUESTION, max_tokens=50):
+                        pass
+                except ValueError:  # closed
+                    pass
+
+            thread = threading.Thread(target=generate)
+            thread.start()
+            session.close()
+            thread.join()
+
+
+if __name__ == "__main__":
+    unittest.main()
