@@ -31,7 +31,7 @@ def programs(families):
             found.append((family, source.stem, f"tests/test_{source.stem}"))
     for source in sorted((ROOT / "tests" / "cuda").glob("*.cpp")):
         if source.stem.startswith("gpu_") and (not wanted or "cuda" in wanted):
-            found.append(("cuda", source.stem, f"tests/test_{source.stem}"))
+            found.append(("cuda", source.stem, f"tests/cuda/test_{source.stem}"))
     return found
 
 

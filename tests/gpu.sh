@@ -14,6 +14,7 @@
 # Needs nvcc of CUDA 13, g++, Meson, Ninja and Python 3; no network, no cmocka, no SWIG. With --build only Python.
 # A machine without a GPU is a skip, exit code 77.
 set -u
+LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
 cd "$(dirname "$0")/.." || exit 1
 only=suites,sanitize,bench family= build= out=${OUT:-} level=0 minutes=7.5 peers=yes
 fail() { echo "tests/gpu.sh: $*" >&2; exit 2; }
@@ -38,7 +39,11 @@ for section in $(echo "$only" | tr , ' '); do
   case $section in suites | sanitize | bench) ;; *) fail "section is $section, expected suites, sanitize or bench" ;; esac
 done
 [ -d /usr/local/cuda/bin ] && PATH=$PATH:/usr/local/cuda/bin
-export PATH PYTHONDONTWRITEBYTECODE=1
+# NVIDIA's libraries where only Python's wheels hold them.
+wheels=$(python3 -c 'import glob, sys
+print(":".join(found for path in sys.path if path for found in sorted(glob.glob(path + "/nvidia/*/lib"))))' 2>/dev/null)
+[ -z "$wheels" ] || LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$wheels
+export PATH LD_LIBRARY_PATH PYTHONDONTWRITEBYTECODE=1
 
 if [ -z "$build" ]; then
   build=build-gpu

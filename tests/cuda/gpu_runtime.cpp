@@ -1,0 +1,344 @@
+// tests/cuda/gpu_runtime.cpp - the CUDA runtime layer on a real GPU: order, graphs, faults, memory,
+// processes. SPDX-License-Identifier: Apache-2.0
+#include "support/op_run.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace ruda::test;
+
+extern char** environ;
+
+namespace {
+
+ruda_tensor make(Env& env, uint32_t dtype, Shape shape) {
+  ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
+  desc.dtype = dtype;
+  desc.rank = uint32_t(shape.size());
+  desc.shape = shape.data();
+  ruda_tensor tensor = nullptr;
+  MUST(ruda_tensor_create(env.context, &desc, &tensor));
+  return tensor;
+}
+
+ruda_tensor make_filled(Env& env, Shape shape, const std::vector<float>& values) {
+  ruda_tensor tensor = make(env, RUDA_F32, std::move(shape));
+  MUST(ruda_tensor_write(env.stream, tensor, values.data(), values.size() * 4));
+  return tensor;
+}
+
+std::vector<float> ramp(int64_t count, float step) {
+  std::vector<float> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = float(i % 1000) * step;
+  return values;
+}
+
+void release(std::initializer_list<void*> handles) {
+  for (void* handle : handles) ruda_release(handle);
+}
+
+// Runs this program again for one of the cases below; gives its exit status.
+int run_child(const char* what, const char* variable = nullptr, const char* value = nullptr) {
+  char self[4096];
+  const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (length <= 0) throw Fatal("no /proc/self/exe");
+  self[length] = 0;
+  setenv("RUDA_TEST_CHILD", what, 1);
+  const char* before = variable ? std::getenv(variable) : nullptr;
+  const std::string kept = before ? before : "";
+  if (variable) setenv(variable, value, 1);
+  char name[] = "child";
+  char* arguments[] = {
+      self,   const_cast<char*>("--backend"), const_cast<char*>("cuda"), const_cast<char*>("--filter"), name,
+      nullptr};
+  pid_t child = 0;
+  const int error = posix_spawn(&child, self, nullptr, nullptr, arguments, environ);
+  unsetenv("RUDA_TEST_CHILD");
+  if (variable) before ? setenv(variable, kept.c_str(), 1) : unsetenv(variable);
+  if (error) throw Fatal("posix_spawn failed");
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+bool is_child(const char* what) {
+  const char* wanted = std::getenv("RUDA_TEST_CHILD");
+  return wanted && !std::strcmp(wanted, what);
+}
+
+// A tensor over an address that the device cannot read.
+ruda_tensor make_bad(Env& env, int64_t count) {
+  ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
+  desc.dtype = RUDA_F32;
+  desc.rank = 1;
+  desc.shape = &count;
+  ruda_tensor tensor = nullptr;
+  MUST(ruda_tensor_wrap(env.context, &desc, reinterpret_cast<void*>(uintptr_t(0x100000)), uint64_t(count) * 4,
+                        nullptr, nullptr, &tensor));
+  return tensor;
+}
+
+}  // namespace
+
+RUDA_TEST(copies_and_events) {
+  const int64_t count = 64 << 20;
+  const auto values = ramp(count, 0.5f);
+  ruda_event before = nullptr, after = nullptr;
+  MUST(ruda_event_create(env.context, &before));
+  MUST(ruda_event_create(env.context, &after));
+  ruda_tensor x = make_filled(env, {count}, values), y = make(env, RUDA_F32, {count});
+  MUST(ruda_event_record(before, env.stream));
+  MUST(ruda_tensor_copy(env.stream, x, y));
+  MUST(ruda_event_record(after, env.stream));
+  std::vector<float> got(values.size());
+  MUST(ruda_tensor_read(env.stream, y, got.data(), got.size() * 4));
+  CHECK(got == values, "a copy of 256 MiB came back different");
+  double seconds = 0;
+  MUST(ruda_event_elapsed(before, after, &seconds));
+  CHECK(seconds > 1e-6 && seconds < 1, "the copy took %g s", seconds);
+  MUST(ruda_stream_query(env.stream));
+  release({x, y, before, after});
+}
+
+// Two streams hand a tensor back and forth; without the fences the copies would race.
+RUDA_TEST(streams_in_turn) {
+  ruda_stream other = nullptr;
+  MUST(ruda_stream_create(env.context, 0, &other));
+  const int64_t count = 8 << 20;
+  for (int round = 0; round < 20; ++round) {
+    const auto values = ramp(count, float(round + 1));
+    ruda_tensor x = make_filled(env, {count}, values), y = nullptr, z = nullptr;
+    CHECK_FAILS(ruda_tensor_cast(other, x, RUDA_F32, &y), RUDA_E_WRONG_STREAM, 1, "fence");
+    MUST(ruda_tensor_fence(x, other));
+    MUST(ruda_tensor_cast(other, x, RUDA_F32, &y));
+    ruda_release(x);
+    MUST(ruda_tensor_fence(y, env.stream));
+    MUST(ruda_tensor_cast(env.stream, y, RUDA_F32, &z));
+    ruda_release(y);
+    std::vector<float> got(values.size());
+    MUST(ruda_tensor_read(env.stream, z, got.data(), got.size() * 4));
+    CHECK(got == values, "round %d came back different", round);
+    ruda_release(z);
+  }
+  ruda_release(other);
+}
+
+RUDA_TEST(graph_of_an_operator) {
+  const int64_t rows = 64, cols = 512;
+  ruda_tensor x = make_filled(env, {rows, cols}, ramp(rows * cols, 0.01f));
+  ruda_tensor gamma = make_filled(env, {cols}, std::vector<float>(cols, 2.0f)), warm = nullptr, y = nullptr,
+              z = nullptr;
+  MUST(ruda_rms_norm(env.stream, x, gamma, 1e-5, &warm));
+  MUST(ruda_capture_begin(env.stream));
+  CHECK_FAILS(ruda_stream_sync(env.stream), RUDA_E_CAPTURE_UNSAFE, -1, "ruda_stream_sync");
+  MUST(ruda_rms_norm(env.stream, x, gamma, 1e-5, &y));
+  MUST(ruda_rms_norm(env.stream, y, gamma, 1e-5, &z));
+  ruda_graph graph = nullptr;
+  MUST(ruda_capture_end(env.stream, &graph));
+  const auto other = ramp(rows * cols, -0.3f);
+  MUST(ruda_tensor_write(env.stream, x, other.data(), other.size() * 4));
+  std::vector<float> replayed(other.size()), direct(other.size());
+  for (int i = 0; i < 3; ++i) MUST(ruda_graph_launch(graph, env.stream));
+  MUST(ruda_tensor_read(env.stream, z, replayed.data(), replayed.size() * 4));
+  ruda_tensor once = nullptr, twice = nullptr;
+  MUST(ruda_rms_norm(env.stream, x, gamma, 1e-5, &once));
+  MUST(ruda_rms_norm(env.stream, once, gamma, 1e-5, &twice));
+  MUST(ruda_tensor_read(env.stream, twice, direct.data(), direct.size() * 4));
+  CHECK(replayed == direct, "replay and direct calls differ");
+  // The graph outlives every handle of what it uses.
+  release({x, gamma, warm, y, once, twice});
+  MUST(ruda_graph_launch(graph, env.stream));
+  MUST(ruda_stream_sync(env.stream));
+  MUST(ruda_tensor_read(env.stream, z, replayed.data(), replayed.size() * 4));
+  CHECK(replayed == direct, "the graph lost memory that it uses");
+  release({graph, z});
+}
+
+RUDA_TEST(index_outside_the_table) {
+  ruda_tensor table = make_filled(env, {10, 8}, ramp(80, 1.0f)), ids = make(env, RUDA_I32, {3}), y = nullptr;
+  const int32_t bad[] = {1, 12, 3}, good[] = {1, 9, 3};
+  MUST(ruda_tensor_write(env.stream, ids, bad, sizeof bad));
+  MUST(ruda_embedding(env.stream, table, ids, RUDA_F32, &y));
+  CHECK_FAILS(ruda_stream_sync(env.stream), RUDA_E_INDEX, -1, "embedding: ids holds 12, expected 0..9");
+  MUST(ruda_stream_sync(env.stream));
+  ruda_release(y);
+  MUST(ruda_tensor_write(env.stream, ids, good, sizeof good));
+  MUST(ruda_embedding(env.stream, table, ids, RUDA_F32, &y));
+  MUST(ruda_stream_sync(env.stream));
+  release({table, ids, y});
+}
+
+RUDA_TEST(memory_runs_out_and_comes_back) {
+  std::vector<ruda_tensor> held;
+  ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
+  int64_t count = int64_t(8) << 30;
+  desc.dtype = RUDA_U8;
+  desc.rank = 1;
+  desc.shape = &count;
+  ruda_status status = RUDA_OK;
+  while (held.size() < 200) {
+    ruda_tensor tensor = nullptr;
+    status = ruda_tensor_create(env.context, &desc, &tensor);
+    if (status != RUDA_OK) break;
+    held.push_back(tensor);
+  }
+  CHECK(status == RUDA_E_OOM_DEVICE, "%s after %zu pieces", ruda_status_name(status), held.size());
+  CHECK(last_message().find("8589934592 bytes asked for") != std::string::npos, "%s", last_message().c_str());
+  ruda_tensor x = make_filled(env, {4, 16}, ramp(64, 1.0f));  // small requests still work
+  for (ruda_tensor tensor : held) ruda_release(tensor);
+  // All of it is cached in one size; another size makes the allocator give it back and try again.
+  count = int64_t(20) << 30;
+  ruda_tensor large = nullptr;
+  MUST(ruda_tensor_create(env.context, &desc, &large));
+  release({x, large});
+  MUST(ruda_context_trim(env.context));
+}
+
+RUDA_TEST(limit_in_the_middle) {
+  ruda_context_desc desc = RUDA_CONTEXT_DESC_INIT;
+  desc.backend = RUDA_BACKEND_CUDA;
+  desc.memory_limit_bytes = 3 << 20;
+  ruda_context context = nullptr;
+  MUST(ruda_context_create(&desc, &context));
+  ruda_stream stream = nullptr;
+  MUST(ruda_stream_create(context, 0, &stream));
+  int64_t shape[] = {256, 1024};
+  ruda_tensor_desc tensor_desc = RUDA_TENSOR_DESC_INIT;
+  tensor_desc.dtype = RUDA_F32;
+  tensor_desc.rank = 2;
+  tensor_desc.shape = shape;
+  ruda_tensor a = nullptr, b = nullptr, c = nullptr;
+  MUST(ruda_tensor_create(context, &tensor_desc, &a));
+  MUST(ruda_tensor_create(context, &tensor_desc, &b));
+  MUST(ruda_tensor_cast(stream, a, RUDA_F32, &c));
+  ruda_tensor none = nullptr;
+  CHECK_FAILS(ruda_tensor_cast(stream, a, RUDA_F32, &none), RUDA_E_BUDGET, -1, "limit 3145728");
+  MUST(ruda_tensor_copy(stream, a, b));  // the stream goes on
+  MUST(ruda_stream_sync(stream));
+  release({context, stream, a, b, c});
+}
+
+RUDA_TEST(fork_is_refused) {
+  ruda_tensor x = make_filled(env, {64}, ramp(64, 1.0f));
+  MUST(ruda_stream_sync(env.stream));
+  const pid_t child = fork();
+  if (child == 0) {
+    float got[64];
+    bool good = ruda_tensor_read(env.stream, x, got, sizeof got) == RUDA_E_DEVICE &&
+                last_message().find("before fork") != std::string::npos;
+    good &= ruda_release(x) == RUDA_OK && ruda_release(env.stream) == RUDA_OK &&
+            ruda_release(env.context) == RUDA_OK;
+    _exit(good ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with %d", status);
+  float got[64];
+  MUST(ruda_tensor_read(env.stream, x, got, sizeof got));
+  ruda_release(x);
+}
+
+RUDA_TEST(kernel_fault) {
+  if (std::getenv("RUDA_TEST_CHILD")) return;
+  const int status = run_child("fault");
+  CHECK(status == 42, "the faulting child ended with %d, expected 42", status);
+  // Faults end in their own process: this one goes on.
+  ruda_tensor x = make_filled(env, {64}, ramp(64, 1.0f));
+  MUST(ruda_stream_sync(env.stream));
+  ruda_release(x);
+}
+
+RUDA_TEST(exit_with_live_objects) {
+  if (std::getenv("RUDA_TEST_CHILD")) return;
+  int status = run_child("exit");
+  CHECK(status == 43, "a child that left objects alive ended with %d, expected 43", status);
+  status = run_child("late");
+  CHECK(status == 44, "a child that released while exiting ended with %d, expected 44", status);
+}
+
+RUDA_TEST(no_device_visible) {
+  if (std::getenv("RUDA_TEST_CHILD")) return;
+  const int status = run_child("hidden", "CUDA_VISIBLE_DEVICES", "-1");
+  CHECK(status == 77, "a child without a device ended with %d, expected a skip (77)", status);
+}
+
+// What run_child() runs: each ends the process with a number of its own.
+RUDA_TEST(child) {
+  if (is_child("fault")) {
+    ruda_tensor bad = make_bad(env, 1 << 20), y = nullptr;
+    ruda_status status = ruda_tensor_cast(env.stream, bad, RUDA_F16, &y);
+    if (status == RUDA_OK) status = ruda_stream_sync(env.stream);
+    ruda_error_info info = RUDA_ERROR_INFO_INIT;
+    ruda_last_error(&info);
+    std::printf("fault: %s, native %d: %s\n", ruda_status_name(status), info.native_code, info.message);
+    bool good = status == RUDA_E_DEVICE && info.native_code == 700;
+    good &= ruda_stream_sync(env.stream) == RUDA_E_STREAM_POISONED;
+    ruda_tensor z = nullptr;
+    good &= ruda_tensor_cast(env.stream, y ? y : bad, RUDA_F32, &z) == RUDA_E_STREAM_POISONED && !z;
+    // The CPU is not touched by it.
+    ruda_context_desc desc = RUDA_CONTEXT_DESC_INIT;
+    desc.backend = RUDA_BACKEND_CPU;
+    ruda_context cpu = nullptr;
+    good &= ruda_context_create(&desc, &cpu) == RUDA_OK;
+    release({bad, y, cpu});
+    std::fflush(stdout);
+    _exit(good ? 42 : 1);
+  }
+  if (is_child("exit")) {
+    ruda_tensor x = make_filled(env, {1 << 20}, ramp(1 << 20, 1.0f)), y = nullptr;
+    MUST(ruda_tensor_cast(env.stream, x, RUDA_F16, &y));
+    std::exit(43);
+  }
+  if (is_child("late")) {
+    static ruda_tensor left;
+    left = make_filled(env, {1 << 20}, ramp(1 << 20, 1.0f));
+    static ruda_stream stream = env.stream;
+    static ruda_context context = env.context;
+    std::atexit([] { release({left, stream, context}); });
+    std::exit(44);
+  }
+}
+
+RUDA_TEST(report) {
+  char text[16384];
+  MUST(ruda_backend_report(text, sizeof text, nullptr));
+  CHECK(std::strstr(text, "CUDA: driver ") && std::strstr(text, "cuBLASLt: "), "%s", text);
+  std::printf("%s", text);
+}
+
+// What drawing memory from the cache costs a caller, with the handle and the layout.
+RUDA_BENCH(tensor_from_the_cache) {
+  for (int64_t count : {int64_t(256), int64_t(1) << 20}) {
+    ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
+    desc.dtype = RUDA_F32;
+    desc.rank = 1;
+    desc.shape = &count;
+    ruda_tensor tensor = nullptr;
+    const auto once = [&] {
+      MUST(ruda_tensor_create(env.context, &desc, &tensor));
+      ruda_release(tensor);
+    };
+    once();
+    const auto start = std::chrono::steady_clock::now();
+    constexpr int rounds = 100000;
+    for (int i = 0; i < rounds; ++i) once();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / rounds;
+    std::printf("tensor of %lld floats created and released: %.0f ns\n", (long long)count, seconds * 1e9);
+    if (env.settings.json.empty()) continue;
+    if (std::FILE* file = std::fopen(env.settings.json.c_str(), "a")) {
+      std::fprintf(
+          file,
+          "{\"name\": \"create and release a tensor of %lld floats\", \"kernel\": \"host\", \"min_s\": %.9g, "
+          "\"median_s\": %.9g, \"bytes\": 0, \"flops\": 0, \"host_s\": %.9g, \"graph_s\": 0}\n",
+          (long long)count, seconds, seconds, seconds);
+      std::fclose(file);
+    }
+  }
+}
