@@ -108,7 +108,9 @@ def swig(api):
     lines = ["// Made by bindings/generate.py."]
     lines += [f"typedef struct ruda_{name}_s *ruda_{name};" for name in api.handles]
     lines += [declaration(api.functions[name]) for name in CORE if name in api.functions]
-    lines += [f"ruda_status {eager_name(api, op)}({eager_parameters(api, op)});" for op in api.callable_ops()]
+    lines += [
+        f"ruda_status {eager_name(api, op)}({eager_parameters(api, op)});" for op in api.callable_ops()
+    ]
     for header in ("helpers.h", "descriptor.h"):
         text = (pathlib.Path(__file__).resolve().parent / "common" / header).read_text(encoding="utf-8")
         for m in re.finditer(r"^RUDAX_UNUSED static ([^{]*?\))\s*\{", text, re.M):

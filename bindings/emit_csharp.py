@@ -112,7 +112,9 @@ def operators(api):
                 declared, default = f"{class_of(kind[3:])} {name}", "null"
                 passed.append(f"NativeObject.Raw({name}, {camel(kind[3:])}Handle.Null)")
             else:
-                declared, default = f"{TYPES[kind]} {name}", {"bool": "false", "text": "null"}.get(kind, "0")
+                declared, default = f"{TYPES[kind]} {name}", {"bool": "false", "text": "null"}.get(
+                    kind, "0"
+                )
                 passed.append(f"({name} ? 1u : 0u)" if kind == "bool" else name)
             if from_struct or api.has_default(op, p.name):
                 optional.append(f"{declared} = {default}")
@@ -141,9 +143,11 @@ def operators(api):
         for f, kind, part in api.fillable(op):
             if not kind:
                 continue
-            name, type_ = safe(f.name), {"TENSOR": "Operand", "HANDLE": "NativeObject", "TEXT": "string"}.get(
-                kind
-            )
+            name, type_ = safe(f.name), {
+                "TENSOR": "Operand",
+                "HANDLE": "NativeObject",
+                "TEXT": "string",
+            }.get(kind)
             if kind.endswith("_ARRAY"):
                 type_ = "double[]" if kind[0] == "F" else "long[]"
             elif not type_:

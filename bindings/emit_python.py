@@ -102,7 +102,9 @@ def operators(api):
                 + ")",
             ]
         lines.append("")
-        result = "Tensor" if len(outs) == 1 else "Tuple[" + ", ".join("Optional[Tensor]" for _ in outs) + "]"
+        result = (
+            "Tensor" if len(outs) == 1 else "Tuple[" + ", ".join("Optional[Tensor]" for _ in outs) + "]"
+        )
         typed = [t for _, t in positional] + ["*"] + [t for _, t in keywords]
         stub.append(f"def {safe(op.name)}({', '.join(typed)}) -> {result}: ...")
         names.append(safe(op.name))
@@ -145,7 +147,9 @@ def plans(api):
             name, optional = safe(f.name), is_optional(api, op, f, kind, part)
             arguments.append(f"{name}=None" if optional else name)
             typed.append(
-                f"{name}: Optional[{field_hint(kind)}] = None" if optional else f"{name}: {field_hint(kind)}"
+                f"{name}: Optional[{field_hint(kind)}] = None"
+                if optional
+                else f"{name}: {field_hint(kind)}"
             )
             passed.append(f'"{f.name}": {name}')
         doc = op.desc.doc + "\n\n" + op.plan_create.doc

@@ -25,6 +25,7 @@ GROUP_NAMES = {
     "Meta": "MetaType",
     "Encode": "EncodeFlags",
     "Decode": "DecodeFlags",
+    "Chat": "ChatFlags",
     "Token": "TokenType",
 }
 CLASS_NAMES = {
@@ -73,7 +74,7 @@ def common_prefix(names, api):
         owner = [
             f"RUDA_{op.name.upper()}_" for op in api.ops if names[0].startswith(f"RUDA_{op.name.upper()}_")
         ]
-        return max(owner, key=len) if owner else names[0].rsplit("_", 1)[0] + "_"
+        return max(owner, key=len) if owner else "_".join(names[0].split("_")[:2]) + "_"
     first, last = min(names), max(names)
     length = next((i for i, c in enumerate(first) if i >= len(last) or last[i] != c), len(first))
     return first[: first.rfind("_", 0, length) + 1]
@@ -98,6 +99,10 @@ def main():
         )
     for name, text in files.items():
         write(out / name, re.sub(r"[ \t]+\n", "\n", text))
+    if part == "java":
+        for path in (out / "io" / "ruda").glob("*.java"):
+            if f"io/ruda/{path.name}" not in files:
+                path.unlink()
     here = pathlib.Path(__file__).resolve().parent
     depends = " ".join(
         str(path) for path in headers + sorted(here.glob("*.py")) + sorted(here.glob("common/*.h"))

@@ -32,7 +32,13 @@ class Field:
 
 class Function:
     def __init__(self, result, name, parameters, doc, header):
-        self.result, self.name, self.parameters, self.doc, self.header = result, name, parameters, doc, header
+        self.result, self.name, self.parameters, self.doc, self.header = (
+            result,
+            name,
+            parameters,
+            doc,
+            header,
+        )
 
 
 class Struct:

@@ -1,7 +1,7 @@
 # tests/gpu.py - runs one section of tests/gpu.sh: finds the test programs, runs them, writes JSON and a table.
 # SPDX-License-Identifier: Apache-2.0
 """usage: gpu.py targets BUILD FAMILIES              ninja targets of the programs
-          gpu.py suites|sanitize|bench BUILD FAMILIES --out DIR --level N --minutes N [--peers]"""
+gpu.py suites|sanitize|bench BUILD FAMILIES --out DIR --level N --minutes N [--peers]"""
 
 import argparse
 import concurrent.futures
@@ -39,7 +39,12 @@ def run(command, seconds):
     """(exit code or None past the time, output, seconds)"""
     started = time.monotonic()
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
     )
     try:
         output, _ = process.communicate(timeout=max(seconds, 1))
@@ -60,7 +65,9 @@ def machine():
     except (OSError, subprocess.CalledProcessError, ValueError, IndexError):
         return None
     try:
-        commit = subprocess.check_output(["git", "-C", ROOT, "rev-parse", "HEAD"], text=True, stderr=subprocess.DEVNULL)
+        commit = subprocess.check_output(
+            ["git", "-C", ROOT, "rev-parse", "HEAD"], text=True, stderr=subprocess.DEVNULL
+        )
         facts["commit"] = commit.strip()
     except (OSError, subprocess.CalledProcessError):
         pass
@@ -89,7 +96,11 @@ def suites(options, deadline):
         command = [path, "--backend", "cuda", "--level", str(options.level)]
         code, output, seconds = run(command, min(240, deadline - time.monotonic()))
         passed, failed, skipped = cases(output)
-        result = "timeout" if code is None else "skipped" if code == SKIPPED else "passed" if code == 0 else "failed"
+        result = (
+            "timeout"
+            if code is None
+            else "skipped" if code == SKIPPED else "passed" if code == 0 else "failed"
+        )
         row = {"family": family, "op": op, "result": result, "seconds": round(seconds, 1)}
         row |= {"passed": passed, "failed": failed, "skipped": skipped}
         if result != "passed":
@@ -100,7 +111,10 @@ def suites(options, deadline):
         for row in pool.map(one, programs(options.families)):
             rows.append(row)
             counts = f'{row.get("passed", 0)} passed, {row.get("failed", 0)} failed, {row.get("skipped", 0)} skipped'
-            print(f'  {row["result"]:8} {row["family"]}/{row["op"]:24} {counts} ({row.get("seconds", 0)} s)', flush=True)
+            print(
+                f'  {row["result"]:8} {row["family"]}/{row["op"]:24} {counts} ({row.get("seconds", 0)} s)',
+                flush=True,
+            )
     for row in rows:
         if row["result"] != "passed":
             print(f'---- {row["family"]}/{row["op"]}: {row["result"]}\n{row.get("output", "")}')
@@ -112,12 +126,21 @@ def suites(options, deadline):
 
 def sanitize(options, deadline):
     tool = shutil.which("compute-sanitizer") or next(
-        (str(p) for p in pathlib.Path("/usr/local").glob("cuda*/**/compute-sanitizer") if os.access(p, os.X_OK)), None
+        (
+            str(p)
+            for p in pathlib.Path("/usr/local").glob("cuda*/**/compute-sanitizer")
+            if os.access(p, os.X_OK)
+        ),
+        None,
     )
     if not tool:
         print("sanitize: skipped, compute-sanitizer is not installed")
         return [{"result": "skipped", "output": "compute-sanitizer is not installed"}], True
-    entries = [e for e in programs(options.families) if e[0] != "cuda" and (pathlib.Path(options.build) / e[2]).exists()]
+    entries = [
+        e
+        for e in programs(options.families)
+        if e[0] != "cuda" and (pathlib.Path(options.build) / e[2]).exists()
+    ]
     jobs = [(check, entry) for entry in entries for check in ("memcheck", "racecheck")]
     share = max(20, (deadline - time.monotonic()) * 6 / max(len(jobs), 1))
 
@@ -128,10 +151,20 @@ def sanitize(options, deadline):
         if left < 10:
             return row | {"result": "skipped", "output": "no time was left"}
         command = [tool, "--tool", check, "--error-exitcode", "86", "--kill", "no"]
-        command += [pathlib.Path(options.build) / program, "--backend", "cuda", "--level", "0", "--seed", "1"]
+        command += [
+            pathlib.Path(options.build) / program,
+            "--backend",
+            "cuda",
+            "--level",
+            "0",
+            "--seed",
+            "1",
+        ]
         code, output, seconds = run(command, min(share, left))
         row |= {"seconds": round(seconds, 1)}
-        if re.search(r"Device not supported|not supported on this|Unable to (find|attach)|LibraryNotLoaded", output):
+        if re.search(
+            r"Device not supported|not supported on this|Unable to (find|attach)|LibraryNotLoaded", output
+        ):
             return row | {"result": "refused", "output": tail(output, 5)}
         errors = re.search(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard", output)
         found = int(next((n for n in errors.groups() if n), 0)) if errors else 0
@@ -139,17 +172,26 @@ def sanitize(options, deadline):
             return row | {"result": "failed", "errors": found, "output": tail(output, 60)}
         if code is None:
             return row | {"result": "stopped", "output": "nothing found before its time was over"}
-        return row | {"result": "passed" if code == 0 else "failed", "output": "" if code == 0 else tail(output)}
+        return row | {
+            "result": "passed" if code == 0 else "failed",
+            "output": "" if code == 0 else tail(output),
+        }
 
     rows = []
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         for row in pool.map(one, jobs):
             rows.append(row)
-            print(f'  {row["result"]:8} {row["check"]:10} {row["family"]}/{row["op"]} ({row.get("seconds", 0)} s)', flush=True)
+            print(
+                f'  {row["result"]:8} {row["check"]:10} {row["family"]}/{row["op"]} ({row.get("seconds", 0)} s)',
+                flush=True,
+            )
     for row in rows:
         if row["result"] in ("failed", "refused"):
             print(f'---- {row["check"]} {row["family"]}/{row["op"]}: {row["result"]}\n{row["output"]}')
-    counts = {name: sum(row["result"] == name for row in rows) for name in ("passed", "failed", "stopped", "refused", "skipped")}
+    counts = {
+        name: sum(row["result"] == name for row in rows)
+        for name in ("passed", "failed", "stopped", "refused", "skipped")
+    }
     print("sanitize: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
     if counts["refused"]:
         print("sanitize: this machine refuses compute-sanitizer; those checks count as skipped")
@@ -173,7 +215,9 @@ def bench(options, deadline):
     peers = {}
     script = ROOT / "tests" / "bench" / "peer_torch.py"
     if options.peers and script.exists() and deadline - time.monotonic() > 30:
-        code, output, _ = run([sys.executable, script, *(row["name"] for row in rows)], deadline - time.monotonic())
+        code, output, _ = run(
+            [sys.executable, script, *(row["name"] for row in rows)], deadline - time.monotonic()
+        )
         for line in output.splitlines():
             if line.startswith("{"):
                 peer = json.loads(line)
@@ -181,7 +225,9 @@ def bench(options, deadline):
         if code != 0:
             print(f"---- peers ended with {code}\n{tail(output, 8)}")
     out.unlink(missing_ok=True)
-    print(f'{"case":44} {"kernel":30} {"us":>10} {"GB/s":>8} {"TFLOP/s":>8} {"host us":>8} {"peer us":>10} {"peer/ours":>9}')
+    print(
+        f'{"case":44} {"kernel":30} {"us":>10} {"GB/s":>8} {"TFLOP/s":>8} {"host us":>8} {"peer us":>10} {"peer/ours":>9}'
+    )
     for row in rows:
         seconds = row["median_s"]
         peer = peers.get(row["name"])
@@ -193,7 +239,10 @@ def bench(options, deadline):
         print(f'{row["name"]:44} {row["kernel"]:30} {seconds * 1e6:10.2f} {speed} {host} {beside}')
     ceilings = peers.get("ceilings")
     if ceilings:
-        print("ceilings of this run: " + ", ".join(f"{key} {value}" for key, value in ceilings.items() if key != "name"))
+        print(
+            "ceilings of this run: "
+            + ", ".join(f"{key} {value}" for key, value in ceilings.items() if key != "name")
+        )
     return {"rows": rows, "ceilings": ceilings}, not failed and bool(rows)
 
 
@@ -218,12 +267,22 @@ def main():
     print(f'==== {options.section} on {facts["gpu"]}, driver {facts["driver"]}', flush=True)
     deadline = time.monotonic() + options.minutes * 60
     started = time.monotonic()
-    result, good = {"suites": suites, "sanitize": sanitize, "bench": bench}[options.section](options, deadline)
-    record = {"section": options.section, "machine": facts, "level": options.level, "good": good, "result": result}
+    result, good = {"suites": suites, "sanitize": sanitize, "bench": bench}[options.section](
+        options, deadline
+    )
+    record = {
+        "section": options.section,
+        "machine": facts,
+        "level": options.level,
+        "good": good,
+        "result": result,
+    }
     record["seconds"] = round(time.monotonic() - started, 1)
     path = pathlib.Path(options.out) / f"gpu-{options.section}.json"
     path.write_text(json.dumps(record, indent=1) + "\n")
-    print(f'==== {options.section}: {"good" if good else "BAD"} in {record["seconds"]} s, {path}', flush=True)
+    print(
+        f'==== {options.section}: {"good" if good else "BAD"} in {record["seconds"]} s, {path}', flush=True
+    )
     return 0 if good else 1
 
 

@@ -52,7 +52,9 @@ def main():
                 bad.append((label, result, output, seconds))
             if counts[2]:
                 reasons = SKIP_LINE.findall(output)
-                skips.append((label, "; ".join(dict.fromkeys(reasons)) or output.strip().rpartition("\n")[2]))
+                skips.append(
+                    (label, "; ".join(dict.fromkeys(reasons)) or output.strip().rpartition("\n")[2])
+                )
     notes = target / "notes"
     if not brief and notes.exists():
         for line in notes.read_text().splitlines():

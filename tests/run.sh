@@ -50,7 +50,8 @@ rm -f "$results"/*
 # note RESULT NAME TEXT: a result that is no Meson test.
 note() { printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>"$results/notes"; }
 
-# build DIR NAME OPTION...: configures and compiles; a failure is one failed test and its output is shown.
+# build DIR NAME OPTION...: configures and compiles $targets; a failure is a failed test, its output is shown.
+targets=
 build() {
   dir=$1 name=$2
   shift 2
@@ -60,7 +61,7 @@ build() {
     meson configure "$dir" "$@" >"$log" 2>&1
   else
     meson setup "$dir" "$@" >"$log" 2>&1
-  fi && ninja -C "$dir" -j "$jobs" >>"$log" 2>&1
+  fi && ninja -C "$dir" -j "$jobs" $targets >>"$log" 2>&1
   if [ $? -ne 0 ]; then
     grep -E 'error|ERROR|FAILED|stale' "$log" | head -n 20
     tail -n 20 "$log"
@@ -136,6 +137,7 @@ if wants fuzz && [ "$backend" = cpu ]; then
   else
     folder=${clang%/*} tool=${clang##*/}
     export CC=$clang CXX=$folder/clang++${tool#clang}
+    targets=fuzzers
     build build-fuzz fuzz $checked -Dfuzz=true -Db_sanitize=address,undefined &&
       check build-fuzz fuzz --suite fuzz
   fi

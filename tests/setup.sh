@@ -62,7 +62,8 @@ fi
 
 # ---- the oracles: PyTorch and transformers in a virtual environment of their own ----
 
-[ "${1:-}" != --no-oracle ] || exit 0
+[ "${1:-}" != --no-oracle ] || "$root/examples/get_model.sh" >/dev/null || echo "setup: without the model the comparison of real answers is skipped"
+exit 0
 works() { "$1" -c 'import torch, transformers, numpy' >/dev/null 2>&1; }
 oracle=$root/.cache/oracle
 if [ -n "${RUDA_ORACLE_PYTHON:-}" ]; then
@@ -75,4 +76,5 @@ elif ! works "$oracle/bin/python"; then
   works "$oracle/bin/python" ||
     echo "setup: without PyTorch (pip install -r tests/requirements.txt) its tests are skipped"
 fi
+"$root/examples/get_model.sh" >/dev/null || echo "setup: without the model the comparison of real answers is skipped"
 exit 0

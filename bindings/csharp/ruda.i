@@ -43,8 +43,8 @@ static void rudax_error_record(int32_t status, int32_t *numbers, char *text, uin
     if (status != 0) throw RudaException.Last(status);
   }
 
-// A reference is held during the call, so that disposing on another thread is safe. Not left to the marshaller:
-// where a later argument turns out to be disposed, that of Mono 6.8 keeps references of the earlier ones for ever.
+// A reference is held during the call, so that disposing on another thread is safe. Not left to the
+// marshaller: where a later argument turns out to be disposed, that of Mono 6.8 never drops the earlier ones.
 %define RUDA_HANDLE_TYPE(name, Class)
 %typemap(ctype) ruda_##name "void *"
 %typemap(imtype) ruda_##name "global::System.IntPtr"

@@ -3,6 +3,8 @@
 #include "plan/paged_schedule.hpp"
 #include "runtime/launch.hpp"
 
+#include <ruda/attention.h>
+
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

@@ -97,7 +97,7 @@ void launch(const Launch& l) {
   if (l.problem[RUDA_BINARY_B].present) {
     b = l.ptr<const T>(RUDA_BINARY_B);
   } else {
-    const double value = l.f64(RUDA_BINARY_SCALAR);
+    const double value = binary_scalar(l.problem[RUDA_BINARY_A].dtype(), l.f64(RUDA_BINARY_SCALAR));
     find_conversion(RUDA_F64, l.problem[RUDA_BINARY_A].dtype())(
         scalar, 8, reinterpret_cast<const std::byte*>(&value), 8, 1);
   }

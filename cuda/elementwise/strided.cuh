@@ -35,6 +35,23 @@ Strided<N> make_strided(const Layout* const (&operands)[N]) {
   return s;
 }
 
+// The starts of the rows along the last axis, which has the same extent in every operand.
+template <int N>
+Strided<N> make_strided_rows(const Layout* const (&operands)[N]) {
+  Layout outer[N];
+  const Layout* pointers[N];
+  for (int k = 0; k < N; ++k) {
+    outer[k] = *operands[k];
+    outer[k].rank = operands[k]->rank - 1;
+    pointers[k] = &outer[k];
+  }
+  Strided<N> s = make_strided<N>(pointers);
+  s.dense = 0;
+  s.elements = 1;
+  for (int axis = 0; axis < s.rank; ++axis) s.elements *= s.shape[axis];
+  return s;
+}
+
 // The grid's x axis holds every element, one a thread.
 inline bool fits_grid(int64_t elements) { return elements <= int64_t(INT32_MAX) * strided_threads; }
 inline unsigned strided_blocks(int64_t elements) {

@@ -1,6 +1,6 @@
 // cuda/position/rope.cu - rope on the GPU: one thread a pair of a token, which walks the heads.
 // SPDX-License-Identifier: Apache-2.0
-#include "core/rope_table.hpp"
+#include "core/rope_constants.hpp"
 #include "plan/op.hpp"
 #include "runtime/launch.hpp"
 

@@ -1,5 +1,6 @@
 // cuda/runtime/allocator.cpp - size classes, free lists by stream, blocks that wait for events, memory of
-// graphs. SPDX-License-Identifier: Apache-2.0
+// graphs.
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/allocator.hpp"
 
 #include "core/error.hpp"

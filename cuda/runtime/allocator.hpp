@@ -1,5 +1,6 @@
 // cuda/runtime/allocator.hpp - device memory in stream order: freed blocks wait on their stream for the next
-// request. SPDX-License-Identifier: Apache-2.0
+// request.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "runtime/events.hpp"
 

@@ -1,5 +1,6 @@
 // cuda/runtime/backend.cpp - finds CUDA devices through the static runtime, opens them, says why there is
-// none. SPDX-License-Identifier: Apache-2.0
+// none.
+// SPDX-License-Identifier: Apache-2.0
 #include "core/error.hpp"
 #include "runtime/device.hpp"
 #include "runtime/error.hpp"

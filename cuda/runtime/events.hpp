@@ -1,5 +1,6 @@
 // cuda/runtime/events.hpp - events without timing, kept for reuse: making one costs far more than recording
-// it. SPDX-License-Identifier: Apache-2.0
+// it.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "runtime/error.hpp"
 

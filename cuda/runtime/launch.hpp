@@ -1,5 +1,6 @@
 // cuda/runtime/launch.hpp - what a kernel file needs of the runtime: stream, device facts, checks, the index
-// report. SPDX-License-Identifier: Apache-2.0
+// report.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "plan/op.hpp"
 #include "runtime/device.hpp"

@@ -1,14 +1,18 @@
 # docs/ops/tables.py - writes the tables of functions into the operators' pages from the rows that the kernels are made of.
 # SPDX-License-Identifier: Apache-2.0
 """usage: tables.py          rewrite the tables
-          tables.py --check  fail when a page's table is not what the rows say"""
+tables.py --check  fail when a page's table is not what the rows say"""
+
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = {"binary": "docs/ops/elementwise/binary.md", "unary": "docs/ops/elementwise/unary.md",
-         "reduce": "docs/ops/reduce/reduce.md"}
+PAGES = {
+    "binary": "docs/ops/elementwise/binary.md",
+    "unary": "docs/ops/elementwise/unary.md",
+    "reduce": "docs/ops/reduce/reduce.md",
+}
 KINDS = {"R": "floats", "I": "integers", "B": "BOOL"}
 
 
@@ -30,18 +34,20 @@ def rows(table):
 
 
 def bound(ulp, floor="0"):
-    text = {"0": "exact", "0.5": "correctly rounded"}.get(ulp, f"{ulp} ulp")
+    text = {"0": "exact", "0.5": "correctly rounded"}.get(ulp, f"{ulp} ulp" if ulp[0].isdigit() else ulp)
     return text if floor == "0" else f"{text}, or {floor}"
 
 
 def table_of(table):
     lines = [f"| Code | Formula | Takes | Gives | F32 error |", "|---|---|---|---|---|"]
     for name, _, operands, result, formula, *rest in rows(table):
-        bounds = rest[2:4] if table != "binary" else rest[2:3]
+        bounds = {"binary": rest[2:3], "unary": rest[2:4], "reduce": [rest[0].strip('"')]}[table]
         formula = formula.strip('"').replace("|", "\\|")
         takes = ", ".join(KINDS[kind] for kind in operands)
         gives = {"S": "the same", "B": "BOOL", "X": "the index dtype"}[result]
-        lines.append(f"| `RUDA_{table.upper()}_{name}` | {formula} | {takes} | {gives} | {bound(*bounds)} |")
+        lines.append(
+            f"| `RUDA_{table.upper()}_{name}` | {formula} | {takes} | {gives} | {bound(*bounds)} |"
+        )
     return "\n".join(lines)
 
 
@@ -51,8 +57,12 @@ for table, page in PAGES.items():
     if not path.exists():
         continue
     old = path.read_text()
-    new = re.sub(r"(<!-- rows -->\n).*?(<!-- end of rows -->)", lambda m: m[1] + table_of(table) + "\n" + m[2], old,
-                 flags=re.S)
+    new = re.sub(
+        r"(<!-- rows -->\n).*?(<!-- end of rows -->)",
+        lambda m: m[1] + table_of(table) + "\n" + m[2],
+        old,
+        flags=re.S,
+    )
     if new != old:
         stale.append(page)
         if "--check" not in sys.argv:

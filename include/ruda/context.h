@@ -67,6 +67,8 @@ typedef struct ruda_context_info {
   uint64_t cached_bytes;    /* kept for later allocations */
   uint64_t peak_bytes;      /* highest allocated_bytes so far */
 } ruda_context_info;
+#define RUDA_CONTEXT_INFO_INIT \
+  { (uint32_t)sizeof(ruda_context_info), 0, 0, 0, NULL, 0, 0, 0 }
 
 /** Stores how many devices of `backend` answer. The CPU always has one.
  *  Status: RUDA_E_NULL, RUDA_E_ARGUMENT (unknown backend), RUDA_E_BACKEND_MISSING (no driver; the count is

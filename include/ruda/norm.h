@@ -43,5 +43,70 @@ RUDA_API ruda_status RUDA_CALL ruda_rms_norm_plan_create(ruda_context context, c
 RUDA_API ruda_status RUDA_CALL ruda_rms_norm(ruda_stream stream, ruda_tensor x, ruda_tensor gamma, double eps,
                                              ruda_tensor* out) RUDA_NX;
 
+/* ---- softmax ---- */
+
+/** Slots of softmax. */
+enum { RUDA_SOFTMAX_X = 0, RUDA_SOFTMAX_Y = 1 };
+
+/** y[.., i] = e^x[.., i] / sum_j(e^x[.., j]), over the last axis.
+ *
+ *  x  in   [.., cols], rank 1..16; F32, F16, BF16; rows dense (last stride 1), other strides free
+ *  y  out  as x; may be the very tensor bound to X
+ *
+ *  Computed in F32; the result is rounded once to the dtype of x. */
+typedef struct ruda_softmax_desc {
+  uint32_t struct_size, reserved;
+  const ruda_ext* next;
+  const ruda_plan_options* options; /* NULL = defaults */
+  const ruda_tensor_desc* x;
+  const ruda_tensor_desc* y; /* NULL = contiguous, as x */
+} ruda_softmax_desc;
+#define RUDA_SOFTMAX_DESC_INIT \
+  { (uint32_t)sizeof(ruda_softmax_desc), 0, NULL, NULL, NULL, NULL }
+
+/** Makes a plan for softmax. The row's maximum is taken off first. A row with NaN or +inf, and a row of -inf
+ *  only, gives NaN in all its elements; -inf beside finite elements gives 0. Deterministic; capturable; a
+ *  row's result depends on that row alone. Source: the definition; NaN rules of PyTorch.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT (options), RUDA_E_SHAPE,
+ *  RUDA_E_DTYPE, RUDA_E_UNSUPPORTED. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_softmax_plan_create(ruda_context context, const ruda_softmax_desc* desc,
+                                                        ruda_plan* out) RUDA_NX;
+
+/** Eager form: *out is a new contiguous tensor. Status: as the plan form and ruda_plan_execute. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_softmax(ruda_stream stream, ruda_tensor x, ruda_tensor* out) RUDA_NX;
+
+/* ---- log_softmax ---- */
+
+/** Slots of log_softmax. */
+enum { RUDA_LOG_SOFTMAX_X = 0, RUDA_LOG_SOFTMAX_Y = 1 };
+
+/** y[.., i] = x[.., i] - log(sum_j(e^x[.., j])), over the last axis.
+ *
+ *  x  in   [.., cols], rank 1..16; F32, F16, BF16; rows dense (last stride 1), other strides free
+ *  y  out  as x; may be the very tensor bound to X
+ *
+ *  Computed in F32; the result is rounded once to the dtype of x. */
+typedef struct ruda_log_softmax_desc {
+  uint32_t struct_size, reserved;
+  const ruda_ext* next;
+  const ruda_plan_options* options; /* NULL = defaults */
+  const ruda_tensor_desc* x;
+  const ruda_tensor_desc* y; /* NULL = contiguous, as x */
+} ruda_log_softmax_desc;
+#define RUDA_LOG_SOFTMAX_DESC_INIT \
+  { (uint32_t)sizeof(ruda_log_softmax_desc), 0, NULL, NULL, NULL, NULL }
+
+/** Makes a plan for log_softmax. The row's maximum is taken off first. A row with NaN or +inf, and a row of
+ *  -inf only, gives NaN in all its elements; -inf beside finite elements gives -inf. Deterministic;
+ *  capturable; a row's result depends on that row alone. Source: the definition; NaN rules of PyTorch.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT (options), RUDA_E_SHAPE,
+ *  RUDA_E_DTYPE, RUDA_E_UNSUPPORTED. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_log_softmax_plan_create(ruda_context context,
+                                                            const ruda_log_softmax_desc* desc,
+                                                            ruda_plan* out) RUDA_NX;
+
+/** Eager form: *out is a new contiguous tensor. Status: as the plan form and ruda_plan_execute. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_log_softmax(ruda_stream stream, ruda_tensor x, ruda_tensor* out) RUDA_NX;
+
 RUDA_END
 #endif

@@ -24,12 +24,13 @@ enum {
   RUDA_ROPE_INVERSE = 1 /* by the negative angle, times the same attention factor: the gradient of FORWARD */
 };
 
-/** How the frequencies f_i = theta^(-2i / rotary_dim) are changed for contexts longer than the trained one. */
+/** How the frequencies f_i = theta^(-2i / rotary_dim) are changed for contexts longer than the trained
+ *  one. */
 enum {
   RUDA_ROPE_SCALING_NONE = 0,
   RUDA_ROPE_SCALING_LINEAR = 1,  /* f_i / factor */
-  RUDA_ROPE_SCALING_DYNAMIC = 2, /* theta * (factor * s / original - (factor - 1))^(r / (r - 2)), r = rotary_dim,
-                                    s = max(seq_len, original) */
+  RUDA_ROPE_SCALING_DYNAMIC = 2, /* theta * (factor * s / original - (factor - 1))^(r / (r - 2)), r =
+                                    rotary_dim, s = max(seq_len, original) */
   RUDA_ROPE_SCALING_YARN = 3,    /* a ramp over i between f_i (fast) and f_i / factor (slow) */
   RUDA_ROPE_SCALING_LLAMA3 = 4,  /* by wavelength: kept, divided by factor, or in between */
   RUDA_ROPE_SCALING_LONGROPE = 5 /* f_i / short_factors[i], or / long_factors[i] when seq_len > original */
@@ -40,71 +41,78 @@ enum { RUDA_ROPE_EXACT_RAMP = 1 /* yarn: the ends of the ramp are not rounded ou
 
 /** What turns by how much. The names follow the keys of rope_parameters in a Hugging Face config.json. */
 typedef struct ruda_rope_params {
-  uint32_t struct_size, pairing;   /* RUDA_ROPE_HALF (default), RUDA_ROPE_INTERLEAVED */
-  const ruda_ext *next;
-  uint32_t direction, scaling;     /* RUDA_ROPE_FORWARD (default), ...; RUDA_ROPE_SCALING_NONE (default), ... */
-  int64_t rotary_dim;              /* leading elements of a head that turn, even; 0 = all */
-  double theta;                    /* above 0, no default; not read when the frequencies are a tensor */
-  double factor;                   /* linear, dynamic, yarn, llama3: above 0, no default; longrope: longest context over
-                                      original_positions, 0 = 1 */
-  double attention_factor;         /* times cos and sin; 0 = by the scaling: yarn 0.1 ln(factor) + 1 (or by mscale),
-                                      longrope sqrt(1 + ln(factor) / ln(original_positions)), else 1 */
-  double low_frequency_factor;     /* llama3; 0 = 1 */
-  double high_frequency_factor;    /* llama3; 0 = 4 */
-  double beta_fast, beta_slow;     /* yarn: turns over the trained context at the ends of the ramp; 0 = 32 and 1 */
-  double mscale, mscale_all_dim;   /* yarn, when both are above 0: (0.1 mscale ln(factor) + 1) over the same of the
-                                      other is the attention factor */
-  int64_t original_positions;      /* trained context of dynamic, yarn, llama3, longrope; above 0, no default */
-  int64_t seq_len;                 /* dynamic, longrope: the length that the table is made for; 0 = original */
-  const double *short_factors;     /* longrope: factor_count values above 0 */
-  const double *long_factors;      /* longrope: as short_factors; NULL = the short ones */
-  uint32_t factor_count, flags;    /* rotary_dim / 2 when factors are given; RUDA_ROPE_EXACT_RAMP */
+  uint32_t struct_size, pairing; /* RUDA_ROPE_HALF (default), RUDA_ROPE_INTERLEAVED */
+  const ruda_ext* next;
+  uint32_t direction, scaling; /* RUDA_ROPE_FORWARD (default), ...; RUDA_ROPE_SCALING_NONE (default), ... */
+  int64_t rotary_dim;          /* leading elements of a head that turn, even; 0 = all */
+  double theta;                /* above 0, no default; not read when the frequencies are a tensor */
+  double factor; /* linear, dynamic, yarn, llama3: above 0, no default; longrope: longest context over
+                    original_positions, 0 = 1 */
+  double attention_factor; /* times cos and sin; 0 = by the scaling: yarn 0.1 ln(factor) + 1 (or by mscale),
+                              longrope sqrt(1 + ln(factor) / ln(original_positions)), else 1 */
+  double low_frequency_factor;  /* llama3; 0 = 1 */
+  double high_frequency_factor; /* llama3; 0 = 4 */
+  double beta_fast,
+      beta_slow; /* yarn: turns over the trained context at the ends of the ramp; 0 = 32 and 1 */
+  double mscale, mscale_all_dim; /* yarn, when both are above 0: (0.1 mscale ln(factor) + 1) over the same of
+                                    the other is the attention factor */
+  int64_t original_positions;    /* trained context of dynamic, yarn, llama3, longrope; above 0, no default */
+  int64_t seq_len;               /* dynamic, longrope: the length that the table is made for; 0 = original */
+  const double* short_factors;   /* longrope: factor_count values above 0 */
+  const double* long_factors;    /* longrope: as short_factors; NULL = the short ones */
+  uint32_t factor_count, flags;  /* rotary_dim / 2 when factors are given; RUDA_ROPE_EXACT_RAMP */
 } ruda_rope_params;
 #define RUDA_ROPE_PARAMS_INIT \
   { (uint32_t)sizeof(ruda_rope_params), 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0 }
 
-/** Rotary embedding: with a = positions[t] * f_i, c = factor * cos(a), s = factor * sin(a) and (u, v) pair i of a head,
+/** Rotary embedding: with a = positions[t] * f_i, c = factor * cos(a), s = factor * sin(a) and (u, v)
+ *  pair i of a head,
  *    (u, v) -> (u c - v s, u s + v c)          RUDA_ROPE_FORWARD
  *    (u, v) -> (u c + v s, v c - u s)          RUDA_ROPE_INVERSE
  *  Elements past rotary_dim are copied.
  *
- *  x            in   [tokens, heads, head_dim], any extent may be 0; F32, F16, BF16; last stride 1, other strides free
+ *  x            in   [tokens, heads, head_dim], any extent may be 0; F32, F16, BF16; last stride 1, other
+ *                    strides free
  *  positions    in   [tokens], contiguous; I32, I64; any sign
  *  frequencies  in   optional [rotary_dim / 2], contiguous; F32; used instead of theta and scaling
  *  y            out  as x; may be the very tensor bound to X
  *
- *  The angle is a product in F64, reduced there; cos, sin and the rotation are F32; the result is rounded once. The tables
- *  are made with the plan: dynamic and longrope use params->seq_len, so a plan serves one length class. */
+ *  The angle is a product in F64, reduced there; cos, sin and the rotation are F32; the result is rounded
+ *  once. The tables are made with the plan: dynamic and longrope use params->seq_len, so a plan serves
+ *  one length class. */
 typedef struct ruda_rope_desc {
   uint32_t struct_size, reserved;
-  const ruda_ext *next;
-  const ruda_plan_options *options; /* NULL = defaults */
+  const ruda_ext* next;
+  const ruda_plan_options* options; /* NULL = defaults */
   const ruda_tensor_desc *x, *positions;
-  const ruda_tensor_desc *frequencies; /* NULL = from params */
-  const ruda_tensor_desc *y;           /* NULL = contiguous, as x */
-  const ruda_rope_params *params;
+  const ruda_tensor_desc* frequencies; /* NULL = from params */
+  const ruda_tensor_desc* y;           /* NULL = contiguous, as x */
+  const ruda_rope_params* params;
 } ruda_rope_desc;
-#define RUDA_ROPE_DESC_INIT { (uint32_t)sizeof(ruda_rope_desc), 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+#define RUDA_ROPE_DESC_INIT \
+  { (uint32_t)sizeof(ruda_rope_desc), 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
-/** Makes a plan for rope. Deterministic; capturable; a token's result depends on that token alone. Error of an element
- *  before rounding: at most (|u| + |v|) * factor * (2^-22 + |position| * f_i * 2^-51).
- *  Source: Su et al., "RoFormer", 2021; scaling kinds as in Hugging Face transformers, whose tables are F32 where these
- *  are F64. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
- *  (a value of params), RUDA_E_UNSUPPORTED. [T] */
-RUDA_API ruda_status RUDA_CALL ruda_rope_plan_create(ruda_context context, const ruda_rope_desc *desc,
-                                                     ruda_plan *out) RUDA_NX;
+/** Makes a plan for rope. Deterministic; capturable; a token's result depends on that token alone. Error
+ *  of an element before rounding: at most (|u| + |v|) * factor * (2^-22 + |position| * f_i * 2^-51).
+ *  Source: Su et al., "RoFormer", 2021; scaling kinds as in Hugging Face transformers, whose tables are
+ *  F32 where these are F64. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE,
+ *  RUDA_E_DTYPE, RUDA_E_ARGUMENT (a value of params), RUDA_E_UNSUPPORTED. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_rope_plan_create(ruda_context context, const ruda_rope_desc* desc,
+                                                     ruda_plan* out) RUDA_NX;
 
-/** Eager form: *out is a new contiguous tensor. `frequencies` may be NULL. params may not carry factor arrays: give the
- *  numbers of ruda_rope_frequencies as a tensor. Status: as the plan form and ruda_plan_execute. [T] */
+/** Eager form: *out is a new contiguous tensor. `frequencies` may be NULL. params may not carry factor
+ *  arrays: give the numbers of ruda_rope_frequencies as a tensor. Status: as the plan form and
+ *  ruda_plan_execute. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_rope(ruda_stream stream, ruda_tensor x, ruda_tensor positions,
-                                         ruda_tensor frequencies, const ruda_rope_params *params,
-                                         ruda_tensor *out) RUDA_NX;
+                                         ruda_tensor frequencies, const ruda_rope_params* params,
+                                         ruda_tensor* out) RUDA_NX;
 
-/** The frequencies f_i after scaling, `count` = params->rotary_dim / 2 of them (rotary_dim 0 = 2 * count), and the
- *  attention factor. Either out may be NULL, `frequencies` only with count 0 or to learn the factor.
+/** The frequencies f_i after scaling, `count` = params->rotary_dim / 2 of them (rotary_dim 0 = 2 *
+ *  count), and the attention factor. Either out may be NULL, `frequencies` only with count 0 or to learn
+ *  the factor.
  *  Status: RUDA_E_NULL, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE (count differs), RUDA_E_ARGUMENT. [T] */
-RUDA_API ruda_status RUDA_CALL ruda_rope_frequencies(const ruda_rope_params *params, double *frequencies, int64_t count,
-                                                     double *out_factor) RUDA_NX;
+RUDA_API ruda_status RUDA_CALL ruda_rope_frequencies(const ruda_rope_params* params, double* frequencies,
+                                                     int64_t count, double* out_factor) RUDA_NX;
 
 RUDA_END
 #endif

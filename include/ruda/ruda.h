@@ -8,10 +8,15 @@
 #include "ruda/context.h"
 #include "ruda/elementwise.h"
 #include "ruda/embedding.h"
+#include "ruda/infer.h"
 #include "ruda/matmul.h"
+#include "ruda/model.h"
 #include "ruda/norm.h"
 #include "ruda/plan.h"
 #include "ruda/position.h"
+#include "ruda/reduce.h"
+#include "ruda/sort.h"
+#include "ruda/store.h"
 #include "ruda/tensor.h"
 
 #endif

@@ -69,10 +69,13 @@ ruda_status ruda_context_create(const ruda_context_desc* desc, ruda_context* out
     RUDA_CHECK(out, RUDA_E_NULL, 1, "out is NULL");
     *out = nullptr;
     const ruda_context_desc d = struct_in(desc, 0, "desc");
-    RUDA_CHECK(d.log_level <= RUDA_LOG_DEBUG, RUDA_E_ARGUMENT, 0, "desc.log_level is %u, expected 0..%d", d.log_level,
-               RUDA_LOG_DEBUG);
+    RUDA_CHECK(d.log_level <= RUDA_LOG_DEBUG, RUDA_E_ARGUMENT, 0, "desc.log_level is %u, expected 0..%d",
+               d.log_level, RUDA_LOG_DEBUG);
     const Backend& backend = choose_backend(d.backend);
-    *out = make<Context>(nullptr, d, backend.open(d)).detach<ruda_context>();
+    auto context = make<Context>(nullptr, d, backend.open(d));
+    context->log().write(RUDA_LOG_INFO, "context", "%s, %u host threads", context->device().name(),
+                         context->device().host_threads());
+    *out = context.detach<ruda_context>();
   });
 }
 
@@ -104,7 +107,8 @@ ruda_status ruda_context_trim(ruda_context context) noexcept {
 ruda_status ruda_log_set(ruda_context context, ruda_log_fn log, void* user, uint32_t level) noexcept {
   return guard(__func__, [&] {
     Context& c = get_context(context);
-    RUDA_CHECK(level <= RUDA_LOG_DEBUG, RUDA_E_ARGUMENT, 3, "level is %u, expected 0..%d", level, RUDA_LOG_DEBUG);
+    RUDA_CHECK(level <= RUDA_LOG_DEBUG, RUDA_E_ARGUMENT, 3, "level is %u, expected 0..%d", level,
+               RUDA_LOG_DEBUG);
     c.log().set(log, user, level);
   });
 }
@@ -159,6 +163,8 @@ ruda_status ruda_stream_wait(ruda_stream stream, ruda_event event) noexcept {
   return guard(__func__, [&] {
     Stream& s = get_stream(stream);
     Event& e = get<Event>(event, 1, "event");
+    RUDA_CHECK(e.context.backend() == s.context().backend(), RUDA_E_ARGUMENT, 1,
+               "event: belongs to another backend than the stream");
     if (e.recorded.load(std::memory_order_acquire)) s.queue().wait(*e.event);
   });
 }
@@ -188,7 +194,8 @@ ruda_status ruda_graph_launch(ruda_graph graph, ruda_stream stream) noexcept {
   return guard(__func__, [&] {
     Graph& g = get<Graph>(graph, 0, "graph");
     Stream& s = get_stream(stream, 1);
-    RUDA_CHECK(&g.context == &s.context(), RUDA_E_ARGUMENT, 1, "stream: belongs to another context than the graph");
+    RUDA_CHECK(&g.context == &s.context(), RUDA_E_ARGUMENT, 1,
+               "stream: belongs to another context than the graph");
     g.launch(s);
   });
 }
@@ -206,7 +213,8 @@ ruda_status ruda_event_record(ruda_event event, ruda_stream stream) noexcept {
   return guard(__func__, [&] {
     Event& e = get<Event>(event, 0, "event");
     Stream& s = get_stream(stream, 1);
-    RUDA_CHECK(&e.context == &s.context(), RUDA_E_ARGUMENT, 1, "stream: belongs to another context than the event");
+    RUDA_CHECK(&e.context == &s.context(), RUDA_E_ARGUMENT, 1,
+               "stream: belongs to another context than the event");
     s.queue().record(*e.event);
     e.recorded.store(true, std::memory_order_release);
   });

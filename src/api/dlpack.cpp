@@ -16,11 +16,11 @@ struct TypeCode {
 };
 
 constexpr TypeCode type_codes[] = {
-    {RUDA_F64, code_float, 64}, {RUDA_F32, code_float, 32},       {RUDA_F16, code_float, 16},
+    {RUDA_F64, code_float, 64},   {RUDA_F32, code_float, 32},      {RUDA_F16, code_float, 16},
     {RUDA_BF16, code_bfloat, 16}, {RUDA_F8E4M3, code_f8e4m3fn, 8}, {RUDA_F8E5M2, code_f8e5m2, 8},
-    {RUDA_I8, code_int, 8},     {RUDA_U8, code_uint, 8},          {RUDA_I16, code_int, 16},
-    {RUDA_U16, code_uint, 16},  {RUDA_I32, code_int, 32},         {RUDA_U32, code_uint, 32},
-    {RUDA_I64, code_int, 64},   {RUDA_U64, code_uint, 64},        {RUDA_BOOL, code_bool, 8},
+    {RUDA_I8, code_int, 8},       {RUDA_U8, code_uint, 8},         {RUDA_I16, code_int, 16},
+    {RUDA_U16, code_uint, 16},    {RUDA_I32, code_int, 32},        {RUDA_U32, code_uint, 32},
+    {RUDA_I64, code_int, 64},     {RUDA_U64, code_uint, 64},       {RUDA_BOOL, code_bool, 8},
 };
 
 // What an exported tensor owns: one reference and its own copies of shape and strides.
@@ -41,7 +41,8 @@ DLTensor describe(Export& e, const Tensor& tensor) {
   const TypeCode* found = nullptr;
   for (const TypeCode& entry : type_codes)
     if (entry.dtype == layout.dtype) found = &entry;
-  RUDA_CHECK(found, RUDA_E_UNSUPPORTED, 0, "tensor: dtype %s has no exact code in DLPack", dtype_name(layout.dtype));
+  RUDA_CHECK(found, RUDA_E_UNSUPPORTED, 0, "tensor: dtype %s has no exact code in DLPack",
+             dtype_name(layout.dtype));
   for (int i = 0; i < layout.rank; ++i) {
     e.shape[i] = layout.shape[i];
     e.strides[i] = layout.strides[i];
@@ -69,14 +70,16 @@ Tensor& for_export(ruda_tensor handle, ruda_stream consumer) {
   return tensor;
 }
 
-Ref<Tensor> import_tensor(Context& context, const DLTensor& given, bool read_only, std::function<void()> on_release) {
+Ref<Tensor> import_tensor(Context& context, const DLTensor& given, bool read_only,
+                          std::function<void()> on_release) {
   constexpr int arg = 1;
   const bool on_cpu = context.backend() == RUDA_BACKEND_CPU;
   const int32_t type = given.device.device_type;
   const bool reachable = on_cpu ? type == device_cpu || type == device_cuda_host
                                 : (type == device_cuda || type == device_cuda_managed) &&
                                       given.device.device_id == context.device().index();
-  RUDA_CHECK(reachable, RUDA_E_UNSUPPORTED, arg, "managed: device is type %d number %d, the context is %s number %d", type,
+  RUDA_CHECK(reachable, RUDA_E_UNSUPPORTED, arg,
+             "managed: device is type %d number %d, the context is %s number %d", type,
              given.device.device_id, on_cpu ? "the CPU (1)" : "CUDA (2)", context.device().index());
   RUDA_CHECK(given.dtype.lanes == 1, RUDA_E_UNSUPPORTED, arg, "managed: dtype has %u lanes, expected 1",
              given.dtype.lanes);
@@ -85,13 +88,15 @@ Ref<Tensor> import_tensor(Context& context, const DLTensor& given, bool read_onl
     if (entry.code == given.dtype.code && entry.bits == given.dtype.bits) found = &entry;
   RUDA_CHECK(found, RUDA_E_UNSUPPORTED, arg, "managed: dtype code %u with %u bits has no counterpart",
              given.dtype.code, given.dtype.bits);
-  RUDA_CHECK(given.ndim >= 0 && given.ndim <= RUDA_MAX_RANK, RUDA_E_SHAPE, arg, "managed: rank is %d, expected 0..%d",
-             given.ndim, RUDA_MAX_RANK);
-  const Layout layout = make_layout(found->dtype, given.shape, given.strides, given.ndim, false, arg, "managed");
+  RUDA_CHECK(given.ndim >= 0 && given.ndim <= RUDA_MAX_RANK, RUDA_E_SHAPE, arg,
+             "managed: rank is %d, expected 0..%d", given.ndim, RUDA_MAX_RANK);
+  const Layout layout =
+      make_layout(found->dtype, given.shape, given.strides, given.ndim, false, arg, "managed");
   void* data = layout.elements ? static_cast<std::byte*>(given.data) + given.byte_offset : nullptr;
   RUDA_CHECK(given.data || !layout.elements, RUDA_E_NULL, arg, "managed: data is NULL with %lld elements",
              (long long)layout.elements);
-  return wrap_memory(context, layout, data, uint64_t(layout.high_bytes), read_only, std::move(on_release), arg);
+  return wrap_memory(context, layout, data, uint64_t(layout.high_bytes), read_only, std::move(on_release),
+                     arg);
 }
 
 }  // namespace
@@ -124,7 +129,8 @@ ruda_status ruda_tensor_to_dlpack_legacy(ruda_tensor tensor, ruda_stream consume
     RUDA_CHECK(out, RUDA_E_NULL, 2, "out is NULL");
     *out = nullptr;
     Tensor& t = for_export(tensor, consumer);
-    RUDA_CHECK(!t.read_only(), RUDA_E_UNSUPPORTED, 0, "tensor: is read-only, which the form without version cannot say");
+    RUDA_CHECK(!t.read_only(), RUDA_E_UNSUPPORTED, 0,
+               "tensor: is read-only, which the form without version cannot say");
     auto e = std::make_unique<ExportLegacy>();
     e->managed.dl_tensor = describe(*e, t);
     e->managed.manager_ctx = e.get();
@@ -134,21 +140,20 @@ ruda_status ruda_tensor_to_dlpack_legacy(ruda_tensor tensor, ruda_stream consume
   });
 }
 
-ruda_status ruda_tensor_from_dlpack(ruda_context context, struct DLManagedTensorVersioned* managed, uint64_t flags,
-                                    ruda_tensor* out) noexcept {
+ruda_status ruda_tensor_from_dlpack(ruda_context context, struct DLManagedTensorVersioned* managed,
+                                    uint64_t flags, ruda_tensor* out) noexcept {
   return guard(__func__, [&] {
     RUDA_CHECK(out, RUDA_E_NULL, 3, "out is NULL");
     *out = nullptr;
     Context& c = get_context(context);
     RUDA_CHECK(managed, RUDA_E_NULL, 1, "managed is NULL");
     RUDA_CHECK(flags == 0, RUDA_E_ARGUMENT, 2, "flags is %llu, expected 0", (unsigned long long)flags);
-    RUDA_CHECK(managed->version.major == major_version, RUDA_E_UNSUPPORTED, 1, "managed: version is %u.%u, expected %u.x",
-               managed->version.major, managed->version.minor, major_version);
-    *out = import_tensor(c, managed->dl_tensor, managed->flags & flag_read_only,
-                         [managed] {
-                           if (managed->deleter) managed->deleter(managed);
-                         })
-               .detach<ruda_tensor>();
+    RUDA_CHECK(managed->version.major == major_version, RUDA_E_UNSUPPORTED, 1,
+               "managed: version is %u.%u, expected %u.x", managed->version.major, managed->version.minor,
+               major_version);
+    *out = import_tensor(c, managed->dl_tensor, managed->flags & flag_read_only, [managed] {
+             if (managed->deleter) managed->deleter(managed);
+           }).detach<ruda_tensor>();
   });
 }
 
@@ -159,11 +164,9 @@ ruda_status ruda_tensor_from_dlpack_legacy(ruda_context context, struct DLManage
     *out = nullptr;
     Context& c = get_context(context);
     RUDA_CHECK(managed, RUDA_E_NULL, 1, "managed is NULL");
-    *out = import_tensor(c, managed->dl_tensor, false,
-                         [managed] {
-                           if (managed->deleter) managed->deleter(managed);
-                         })
-               .detach<ruda_tensor>();
+    *out = import_tensor(c, managed->dl_tensor, false, [managed] {
+             if (managed->deleter) managed->deleter(managed);
+           }).detach<ruda_tensor>();
   });
 }
 

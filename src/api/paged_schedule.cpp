@@ -3,6 +3,8 @@
 #include "core/struct_in.hpp"
 #include "plan/paged_schedule.hpp"
 
+#include <ruda/attention.h>
+
 using namespace ruda;
 
 namespace {
@@ -28,8 +30,10 @@ ruda_status ruda_paged_schedule_create(ruda_context context, const ruda_paged_sc
     RUDA_CHECK(out, RUDA_E_NULL, 2, "out is NULL");
     *out = nullptr;
     Context& c = get_context(context, 0);
-    const ruda_paged_schedule_desc copy = struct_in(desc, 1, "desc");
-    *out = make<PagedSchedule>(c.cell(), c, copy).detach<ruda_paged_schedule>();
+    const ruda_paged_schedule_desc d = struct_in(desc, 1, "desc");
+    const PagedSchedule::Capacity capacity{d.page_size, d.pages, d.max_sequences, d.max_queries,
+                                           d.max_table_pages};
+    *out = make<PagedSchedule>(c.cell(), c, capacity).detach<ruda_paged_schedule>();
   });
 }
 
@@ -55,7 +59,7 @@ ruda_status ruda_paged_schedule_get_info(ruda_paged_schedule schedule,
                                          ruda_paged_schedule_info* inout) noexcept {
   return guard(__func__, [&] {
     const PagedSchedule& s = get_schedule(schedule);
-    const ruda_paged_schedule_desc& d = s.desc();
+    const PagedSchedule::Capacity& d = s.capacity();
     ruda_paged_schedule_info info = RUDA_PAGED_SCHEDULE_INFO_INIT;
     info.page_size = d.page_size;
     info.pages = d.pages;

@@ -34,6 +34,8 @@ ruda_status ruda_tensor_wrap(ruda_context context, const ruda_tensor_desc* desc,
     Context& c = get_context(context);
     uint32_t flags = 0;
     const Layout layout = layout_in(desc, false, 1, "desc", &flags);
+    RUDA_CHECK(uint64_t(layout.high_bytes) <= bytes, RUDA_E_SHAPE, 3, "bytes is %llu, the shape needs %lld",
+               (unsigned long long)bytes, (long long)layout.high_bytes);
     std::function<void()> on_release;
     if (on_free) on_release = [on_free, user, data] { on_free(user, data); };
     *out = wrap_memory(c, layout, data, bytes, flags & RUDA_TENSOR_READ_ONLY, std::move(on_release), 2)

@@ -1,5 +1,6 @@
 // src/core/block_formats.hpp - the GGUF block formats that kernels compute with: sizes and dtype codes,
-// nothing else. SPDX-License-Identifier: Apache-2.0
+// nothing else.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ruda/tensor.h>
 

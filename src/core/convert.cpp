@@ -176,6 +176,21 @@ float from_f8e4m3(uint8_t code) noexcept {
 
 float from_f8e5m2(uint8_t code) noexcept { return to_float(f16{uint16_t(code << 8)}); }
 
+uint8_t to_f4e2m1(double x) noexcept {
+  if (std::isnan(x)) return 7;
+  const double magnitude = std::fabs(x);
+  // Halves between neighbours go to the even code: 0 0.5 1 1.5 2 3 4 6.
+  constexpr double border[] = {0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0};
+  uint8_t code = 0;
+  while (code < 7 && (code % 2 ? magnitude >= border[code] : magnitude > border[code])) ++code;
+  return uint8_t(code | (std::signbit(x) ? 8 : 0));
+}
+
+float from_f4e2m1(uint8_t code) noexcept {
+  constexpr float values[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+  return code & 8 ? -values[code & 7] : values[code & 7];
+}
+
 Conversion find_conversion(uint32_t from, uint32_t to) noexcept {
   switch (from) {
     case RUDA_F64: return find_to<double>(to);

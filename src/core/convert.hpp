@@ -18,5 +18,8 @@ uint8_t to_f8e4m3(float x) noexcept;
 uint8_t to_f8e5m2(float x) noexcept;
 float from_f8e4m3(uint8_t code) noexcept;
 float from_f8e5m2(uint8_t code) noexcept;
+// FP4 codes of 4 bits: round to nearest even, saturating at 6; NaN, which FP4 lacks, becomes 6.
+uint8_t to_f4e2m1(double x) noexcept;
+float from_f4e2m1(uint8_t code) noexcept;
 
 }  // namespace ruda

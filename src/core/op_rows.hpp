@@ -3,15 +3,15 @@
 #pragma once
 #include "core/dtype.hpp"
 
-#include <ruda/elementwise.h>
+#include <cmath>
 
 namespace ruda {
 
 enum RowOperands : uint8_t { rows_R = 1, rows_I = 2, rows_B = 4, rows_RI = 3, rows_IB = 6, rows_RIB = 7 };
-enum RowResult : uint8_t { row_S, row_B };
+enum RowResult : uint8_t { row_S, row_B, row_X };
 
+// The code of a row is its place in the table, counted from 1.
 struct OpRow {
-  uint32_t code;
   const char* name;
   RowOperands operands;
   RowResult result;
@@ -41,6 +41,11 @@ struct OpRow {
   }
 };
 
+// A scalar operand is rounded for integers, as a fill is; the conversion that follows would cut it off.
+inline double binary_scalar(uint32_t dtype, double value) {
+  return dtype_info(dtype).type_class == DtypeClass::integer ? std::nearbyint(value) : value;
+}
+
 // nullptr for an unknown code.
 template <int count>
 const OpRow* find_row(const OpRow (&rows)[count], uint32_t code) {
@@ -49,9 +54,23 @@ const OpRow* find_row(const OpRow (&rows)[count], uint32_t code) {
 
 constexpr OpRow binary_rows[] = {
 #define RUDA_BINARY_ROW(NAME, name, operands, result, formula, real, integer, ulp) \
-  {RUDA_BINARY_##NAME, name, rows_##operands, row_##result, formula, ulp},
+  {name, rows_##operands, row_##result, formula, ulp},
 #include "core/binary_rows.inc"
 #undef RUDA_BINARY_ROW
+};
+
+constexpr OpRow unary_rows[] = {
+#define RUDA_UNARY_ROW(NAME, name, operands, result, formula, real, integer, ulp, floor) \
+  {name, rows_##operands, row_##result, formula, ulp},
+#include "core/unary_rows.inc"
+#undef RUDA_UNARY_ROW
+};
+
+constexpr OpRow reduce_rows[] = {
+#define RUDA_REDUCE_ROW(NAME, name, operands, result, formula, bound) \
+  {name, rows_##operands, row_##result, formula, 0},
+#include "core/reduce_rows.inc"
+#undef RUDA_REDUCE_ROW
 };
 
 // Where kernels keep a function for each dtype: the three float dtypes that vectors hold, then F64 and the

@@ -20,9 +20,10 @@ struct Walk {
   int64_t step(int operand) const { return strides[operand][rank - 1]; }
 };
 
-// Other operands may have fewer axes (aligned at the last) and extents of 1 where operand 0 has more.
+// Other operands may have fewer axes (aligned at the last) and extents of 1 where operand 0 has more. With
+// `in_order` the elements come in row-major order, else along the memory of operand 0.
 template <int N>
-Walk<N> make_walk(const Layout* const (&operands)[N]) {
+Walk<N> make_walk(const Layout* const (&operands)[N], bool in_order = false) {
   Walk<N> w;
   const Layout& first = *operands[0];
   w.elements = first.elements;
@@ -46,7 +47,7 @@ Walk<N> make_walk(const Layout* const (&operands)[N]) {
     std::swap(w.shape[a], w.shape[b]);
     for (int k = 0; k < N; ++k) std::swap(w.strides[k][a], w.strides[k][b]);
   };
-  for (int i = 1; i < rank; ++i)
+  for (int i = 1; i < rank && !in_order; ++i)
     for (int j = i; j > 0 && std::abs(w.strides[0][j - 1]) < std::abs(w.strides[0][j]); --j)
       swap_axes(j - 1, j);
   int last = 0;

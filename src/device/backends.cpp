@@ -6,13 +6,19 @@
 
 namespace ruda {
 
-void Device::retire(std::function<void()> done, std::span<const std::shared_ptr<DeviceStream>>) noexcept { done(); }
+void Device::retire(std::function<void()> done, std::span<const std::shared_ptr<DeviceStream>>) noexcept {
+  done();
+}
 
-void DeviceStream::begin_capture() { fail(RUDA_E_UNSUPPORTED, 0, "capture: this backend runs work at the call"); }
+void DeviceStream::begin_capture() {
+  fail(RUDA_E_UNSUPPORTED, 0, "capture: this backend runs work at the call");
+}
 std::unique_ptr<DeviceGraph> DeviceStream::end_capture() {
   fail(RUDA_E_UNSUPPORTED, 0, "capture: this backend runs work at the call");
 }
-void DeviceStream::launch(DeviceGraph&) { fail(RUDA_E_UNSUPPORTED, 1, "graph: this backend runs work at the call"); }
+void DeviceStream::launch(DeviceGraph&) {
+  fail(RUDA_E_UNSUPPORTED, 1, "graph: this backend runs work at the call");
+}
 
 namespace cpu {
 extern const Backend backend;

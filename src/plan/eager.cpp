@@ -29,23 +29,24 @@ void PlanCache::trim() {
   recent_.clear();
 }
 
-Eager::Eager(const OpDef& op, ruda_stream stream) : op_(op), stream_(get_stream(stream, 0)), context_(stream_.context()) {
+Eager::Eager(const OpDef& op, ruda_stream stream)
+    : op_(op), stream_(get_stream(stream, 0)), context_(stream_.context()) {
   stream_.check_healthy();
   const OpDef* identity = &op_;
   append(&identity, sizeof identity);
 }
 
 void Eager::append(const void* bytes, size_t size) {
-  RUDA_CHECK(key_size_ + size <= sizeof key_, RUDA_E_INTERNAL, -1, "%s: key of the call is above %zu bytes", op_.name,
-             sizeof key_);
+  RUDA_CHECK(key_size_ + size <= sizeof key_, RUDA_E_INTERNAL, -1, "%s: key of the call is above %zu bytes",
+             op_.name, sizeof key_);
   std::memcpy(key_ + key_size_, bytes, size);
   key_size_ += size;
 }
 
 void Eager::add(uint32_t slot, ruda_tensor handle, int arg, const char* name) {
   Tensor& tensor = get_tensor(handle, arg, name);
-  RUDA_CHECK(&tensor.context() == &context_, RUDA_E_ARGUMENT, arg, "%s: %s belongs to another context than the stream",
-             op_.name, name);
+  RUDA_CHECK(&tensor.context() == &context_, RUDA_E_ARGUMENT, arg,
+             "%s: %s belongs to another context than the stream", op_.name, name);
   if (context_.asynchronous()) tensor.storage().check_stream(stream_, false, arg, name);
   tensors_[slot] = &tensor;
   slots_[slot].data = tensor.data();
@@ -55,8 +56,13 @@ void Eager::add(uint32_t slot, ruda_tensor handle, int arg, const char* name) {
     uint32_t slot, align;
   } part{&layout, slot, tensor.align_log2()};
   append(&part, sizeof part);
-  descs_[slot] = {uint32_t(sizeof(ruda_tensor_desc)), layout.dtype, nullptr, uint32_t(layout.rank),
-                  tensor.align_log2(), layout.shape, layout.strides};
+  descs_[slot] = {uint32_t(sizeof(ruda_tensor_desc)),
+                  layout.dtype,
+                  nullptr,
+                  uint32_t(layout.rank),
+                  tensor.align_log2(),
+                  layout.shape,
+                  layout.strides};
 }
 
 void Eager::in(uint32_t slot, ruda_tensor tensor, int arg, const char* name, bool optional) {

@@ -16,7 +16,8 @@ struct Span {
   bool overlaps(const Span& other) const { return begin < other.end && other.begin < end; }
 };
 
-// Columns of one matrix: rows of two tensors may interleave without sharing a byte, as two halves of a wider one do.
+// Columns of one matrix: rows of two tensors may interleave without sharing a byte, as two halves of a wider
+// one do.
 bool rows_interleave(const Tensor& a, const Tensor& b) {
   int64_t pitch = 0, width[2];
   const Tensor* tensors[] = {&a, &b};
@@ -52,18 +53,20 @@ bool rows_interleave(const Tensor& a, const Tensor& b) {
   fail(RUDA_E_INTERNAL, arg_bindings, "bindings[%u] (%s): layout of another context", index, operand.name);
 }
 
-Tensor& check_tensor(const Program& program, const Stream& stream, const ruda_binding& binding, uint32_t index,
-                     const Operand& operand) {
+Tensor& check_tensor(const Program& program, const Stream& stream, const ruda_binding& binding,
+                     uint32_t index, const Operand& operand) {
   Tensor& tensor = get<Tensor>(binding.v.handle, arg_bindings, operand.name);
   RUDA_CHECK(&tensor.context() == program.problem().context, RUDA_E_ARGUMENT, arg_bindings,
              "bindings[%u] (%s): belongs to another context than the plan", index, operand.name);
-  if (&tensor.layout() != operand.layout.get()) [[unlikely]] fail_layout(index, operand, tensor.layout());
+  if (&tensor.layout() != operand.layout.get()) [[unlikely]]
+    fail_layout(index, operand, tensor.layout());
   RUDA_CHECK(tensor.align_log2() >= operand.align_log2, RUDA_E_ARGUMENT, arg_bindings,
-             "bindings[%u] (%s): address is aligned to %u bytes, the plan was made for %u", index, operand.name,
-             1u << tensor.align_log2(), 1u << operand.align_log2);
+             "bindings[%u] (%s): address is aligned to %u bytes, the plan was made for %u", index,
+             operand.name, 1u << tensor.align_log2(), 1u << operand.align_log2);
   RUDA_CHECK(!operand.is_output() || !tensor.read_only(), RUDA_E_ARGUMENT, arg_bindings,
              "bindings[%u] (%s): is read-only, expected a writable output", index, operand.name);
-  if (tensor.context().asynchronous()) tensor.storage().check_stream(stream, operand.is_output(), arg_bindings, operand.name);
+  if (tensor.context().asynchronous())
+    tensor.storage().check_stream(stream, operand.is_output(), arg_bindings, operand.name);
   return tensor;
 }
 
@@ -72,7 +75,8 @@ Tensor& check_tensor(const Program& program, const Stream& stream, const ruda_bi
 void execute(const Program& program, Stream& stream, Workspace* workspace, const ruda_binding* bindings,
              uint32_t count, const StopSign& stop) {
   const Problem& problem = program.problem();
-  RUDA_CHECK(&stream.context() == problem.context, RUDA_E_ARGUMENT, 1, "stream: belongs to another context than the plan");
+  RUDA_CHECK(&stream.context() == problem.context, RUDA_E_ARGUMENT, 1,
+             "stream: belongs to another context than the plan");
   RUDA_CHECK(bindings || count == 0, RUDA_E_NULL, arg_bindings, "bindings is NULL with count %u", count);
   stream.check_healthy();
   const uint32_t slot_count = uint32_t(problem.operands.size());
@@ -88,25 +92,26 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
 
   for (uint32_t i = 0; i < count; ++i) {
     const ruda_binding& binding = bindings[i];
-    RUDA_CHECK(binding.slot < slot_count, RUDA_E_ARGUMENT, arg_bindings, "bindings[%u]: slot is %u, %s has %u", i,
-               binding.slot, problem.op->name, slot_count);
+    RUDA_CHECK(binding.slot < slot_count, RUDA_E_ARGUMENT, arg_bindings,
+               "bindings[%u]: slot is %u, %s has %u", i, binding.slot, problem.op->name, slot_count);
     const Operand& operand = problem.operands[binding.slot];
-    RUDA_CHECK(operand.present, RUDA_E_ARGUMENT, arg_bindings, "bindings[%u] (%s): the plan was made without this slot", i,
-               operand.name);
-    RUDA_CHECK(!(bound >> binding.slot & 1), RUDA_E_ARGUMENT, arg_bindings, "bindings[%u] (%s): slot is bound twice", i,
-               operand.name);
+    RUDA_CHECK(operand.present, RUDA_E_ARGUMENT, arg_bindings,
+               "bindings[%u] (%s): the plan was made without this slot", i, operand.name);
+    RUDA_CHECK(!(bound >> binding.slot & 1), RUDA_E_ARGUMENT, arg_bindings,
+               "bindings[%u] (%s): slot is bound twice", i, operand.name);
     bound |= 1u << binding.slot;
-    const uint32_t kind = operand.is_tensor()                 ? RUDA_BIND_TENSOR
-                          : operand.role == Role::handle      ? RUDA_BIND_HANDLE
+    const uint32_t kind = operand.is_tensor()                ? RUDA_BIND_TENSOR
+                          : operand.role == Role::handle     ? RUDA_BIND_HANDLE
                           : operand.role == Role::scalar_f64 ? RUDA_BIND_F64
-                                                              : RUDA_BIND_I64;
-    RUDA_CHECK(binding.kind == kind, RUDA_E_ARGUMENT, arg_bindings, "bindings[%u] (%s): kind is %u, expected %u", i,
-               operand.name, binding.kind, kind);
+                                                             : RUDA_BIND_I64;
+    RUDA_CHECK(binding.kind == kind, RUDA_E_ARGUMENT, arg_bindings,
+               "bindings[%u] (%s): kind is %u, expected %u", i, operand.name, binding.kind, kind);
     if (operand.is_tensor()) {
       Tensor& tensor = check_tensor(program, stream, binding, i, operand);
       tensors[binding.slot] = &tensor;
       slots[binding.slot].data = tensor.data();
-      spans[binding.slot] = {tensor.data() + tensor.layout().low_bytes, tensor.data() + tensor.layout().high_bytes};
+      spans[binding.slot] = {tensor.data() + tensor.layout().low_bytes,
+                             tensor.data() + tensor.layout().high_bytes};
     } else if (operand.role == Role::handle) {
       auto* cell = static_cast<Cell*>(binding.v.handle);
       if (!cell || (reinterpret_cast<uintptr_t>(cell) & 63) ||
@@ -122,17 +127,19 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
     }
   }
   for (uint32_t s = 0; s < slot_count; ++s)
-    RUDA_CHECK((bound >> s & 1) || problem.operands[s].optional || !problem.operands[s].present, RUDA_E_ARGUMENT,
-               arg_bindings, "slot %u (%s) of %s is not bound", s, problem.operands[s].name, problem.op->name);
+    RUDA_CHECK((bound >> s & 1) || problem.operands[s].optional || !problem.operands[s].present,
+               RUDA_E_ARGUMENT, arg_bindings, "slot %u (%s) of %s is not bound", s, problem.operands[s].name,
+               problem.op->name);
   for (uint32_t out = 0; out < slot_count; ++out) {
     if (!tensors[out] || !problem.operands[out].is_output()) continue;
     for (uint32_t s = 0; s < slot_count; ++s) {
       if (s == out || !tensors[s] || !spans[out].overlaps(spans[s])) continue;
-      const bool same = tensors[out]->data() == tensors[s]->data() && &tensors[out]->layout() == &tensors[s]->layout();
-      RUDA_CHECK((same && (problem.operands[out].may_alias >> s & 1)) || rows_interleave(*tensors[out], *tensors[s]),
-                 RUDA_E_OVERLAP, arg_bindings,
-                 "%s: memory of %s overlaps %s", problem.op->name, problem.operands[out].name,
-                 problem.operands[s].name);
+      const bool same =
+          tensors[out]->data() == tensors[s]->data() && &tensors[out]->layout() == &tensors[s]->layout();
+      RUDA_CHECK(
+          (same && (problem.operands[out].may_alias >> s & 1)) || rows_interleave(*tensors[out], *tensors[s]),
+          RUDA_E_OVERLAP, arg_bindings, "%s: memory of %s overlaps %s", problem.op->name,
+          problem.operands[out].name, problem.operands[s].name);
     }
   }
 
@@ -141,9 +148,10 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
     RUDA_CHECK(&workspace->context == problem.context, RUDA_E_ARGUMENT, arg_workspace,
                "workspace: belongs to another context than the plan");
     RUDA_CHECK(workspace->storage->bytes() >= needed, RUDA_E_WORKSPACE, arg_workspace,
-               "workspace: is %llu bytes, the plan needs %llu", (unsigned long long)workspace->storage->bytes(),
-               (unsigned long long)needed);
-    if (problem.context->asynchronous()) workspace->storage->check_stream(stream, true, arg_workspace, "workspace");
+               "workspace: is %llu bytes, the plan needs %llu",
+               (unsigned long long)workspace->storage->bytes(), (unsigned long long)needed);
+    if (problem.context->asynchronous())
+      workspace->storage->check_stream(stream, true, arg_workspace, "workspace");
   }
   stop.check();
 

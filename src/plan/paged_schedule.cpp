@@ -10,7 +10,7 @@ namespace {
 constexpr int arg_tables = 2, arg_table_pages = 3, arg_lengths = 4, arg_sequences = 5, arg_ids = 6,
               arg_positions = 7, arg_queries = 8;
 
-uint64_t count_words(const ruda_paged_schedule_desc& d) {
+uint64_t count_words(const PagedSchedule::Capacity& d) {
   const auto positive = [](const char* name, uint32_t value, uint32_t most) {
     RUDA_CHECK(value >= 1 && value <= most, RUDA_E_ARGUMENT, 1, "desc.%s is %u, expected 1..%u", name, value,
                most);
@@ -30,22 +30,22 @@ uint64_t count_words(const ruda_paged_schedule_desc& d) {
 
 }  // namespace
 
-PagedSchedule::PagedSchedule(Context& context, const ruda_paged_schedule_desc& desc)
-    : desc_(desc),
-      word_count_(count_words(desc)),
+PagedSchedule::PagedSchedule(Context& context, const Capacity& capacity)
+    : capacity_(capacity),
+      word_count_(count_words(capacity)),
       words_(word_count_),
-      owners_(desc.pages),
-      marks_(desc.pages) {
+      owners_(capacity.pages),
+      marks_(capacity.pages) {
   if (context.asynchronous()) device_ = StorageRef(new Storage(context, word_count_ * 4, nullptr));
 }
 
 void PagedSchedule::check(const Given& g) {
-  RUDA_CHECK(g.sequences >= 1 && g.sequences <= desc_.max_sequences, RUDA_E_ARGUMENT, arg_sequences,
-             "sequences is %u, expected 1..%u", g.sequences, desc_.max_sequences);
-  RUDA_CHECK(g.table_pages >= 1 && g.table_pages <= desc_.max_table_pages, RUDA_E_ARGUMENT, arg_table_pages,
-             "table_pages is %u, expected 1..%u", g.table_pages, desc_.max_table_pages);
-  RUDA_CHECK(g.queries <= desc_.max_queries, RUDA_E_ARGUMENT, arg_queries, "queries is %u, expected 0..%u",
-             g.queries, desc_.max_queries);
+  RUDA_CHECK(g.sequences >= 1 && g.sequences <= capacity_.max_sequences, RUDA_E_ARGUMENT, arg_sequences,
+             "sequences is %u, expected 1..%u", g.sequences, capacity_.max_sequences);
+  RUDA_CHECK(g.table_pages >= 1 && g.table_pages <= capacity_.max_table_pages, RUDA_E_ARGUMENT,
+             arg_table_pages, "table_pages is %u, expected 1..%u", g.table_pages, capacity_.max_table_pages);
+  RUDA_CHECK(g.queries <= capacity_.max_queries, RUDA_E_ARGUMENT, arg_queries,
+             "queries is %u, expected 0..%u", g.queries, capacity_.max_queries);
   RUDA_CHECK(g.tables, RUDA_E_NULL, arg_tables, "tables is NULL");
   RUDA_CHECK(g.lengths, RUDA_E_NULL, arg_lengths, "lengths is NULL");
   RUDA_CHECK(g.sequence_ids || !g.queries, RUDA_E_NULL, arg_ids, "sequence_ids is NULL with %u queries",
@@ -53,7 +53,7 @@ void PagedSchedule::check(const Given& g) {
   RUDA_CHECK(g.positions || !g.queries, RUDA_E_NULL, arg_positions, "positions is NULL with %u queries",
              g.queries);
   if (epoch_ > UINT32_MAX - g.sequences) {
-    std::fill_n(marks_.get(), desc_.pages, 0u);
+    std::fill_n(marks_.get(), capacity_.pages, 0u);
     epoch_ = 0;
   }
   for (uint32_t s = 0; s < g.sequences; ++s) {
@@ -65,14 +65,14 @@ void PagedSchedule::check(const Given& g) {
     const uint32_t mark = ++epoch_;
     for (uint32_t j = 0; j < g.table_pages; ++j) {
       if (j >= needed) {
-        RUDA_CHECK(row[j] < desc_.pages || row[j] == RUDA_NO_PAGE, RUDA_E_INDEX, arg_tables,
+        RUDA_CHECK(row[j] < capacity_.pages || row[j] == no_page, RUDA_E_INDEX, arg_tables,
                    "tables[%u][%u] is %u, expected below %u, or RUDA_NO_PAGE past the length", s, j, row[j],
-                   desc_.pages);
+                   capacity_.pages);
         continue;
       }
-      RUDA_CHECK(row[j] < desc_.pages, RUDA_E_INDEX, arg_tables,
+      RUDA_CHECK(row[j] < capacity_.pages, RUDA_E_INDEX, arg_tables,
                  "tables[%u][%u] is %u, expected below %u: length %u needs %u pages", s, j, row[j],
-                 desc_.pages, g.lengths[s], needed);
+                 capacity_.pages, g.lengths[s], needed);
       RUDA_CHECK(marks_[row[j]] != mark, RUDA_E_ARGUMENT, arg_tables,
                  "tables[%u][%u] is page %u, which stands at tables[%u][%u] already", s, j, row[j], s,
                  unsigned(std::find(row, row + j, row[j]) - row));
@@ -104,13 +104,13 @@ void PagedSchedule::set(Stream& stream, const Given& g) {
   for (uint32_t s = 0; s < g.sequences; ++s) {
     uint32_t* row = const_cast<uint32_t*>(table(s));
     std::copy_n(g.tables + uint64_t(s) * g.table_pages, g.table_pages, row);
-    std::fill(row + g.table_pages, row + desc_.max_table_pages, RUDA_NO_PAGE);
+    std::fill(row + g.table_pages, row + capacity_.max_table_pages, no_page);
   }
   count_owners(1);
   find_runs();
   find_conflict();
   ++generation_;
-  upload(stream, tables_word() + uint64_t(g.sequences) * desc_.max_table_pages);
+  upload(stream, tables_word() + uint64_t(g.sequences) * capacity_.max_table_pages);
 }
 
 void PagedSchedule::advance(Stream& stream) {
@@ -125,7 +125,7 @@ void PagedSchedule::advance(Stream& stream) {
     if (length % page_size()) continue;
     const uint32_t next = length / page_size();
     const uint32_t* row = table(s);
-    RUDA_CHECK(next < desc_.max_table_pages && row[next] < desc_.pages, RUDA_E_STATE, 0,
+    RUDA_CHECK(next < capacity_.max_table_pages && row[next] < capacity_.pages, RUDA_E_STATE, 0,
                "schedule: sequence %u of length %u needs page %u of its table, which holds none", s,
                length + 1, next);
     const uint32_t* twin = std::find(row, row + next, row[next]);
@@ -133,8 +133,8 @@ void PagedSchedule::advance(Stream& stream) {
                "schedule: sequence %u of length %u needs page %u of its table, which repeats that at %u", s,
                length + 1, next, unsigned(twin - row));
   }
-  RUDA_CHECK(live <= desc_.max_queries, RUDA_E_STATE, 0,
-             "schedule: %u sequences have tokens, max_queries is %u", live, desc_.max_queries);
+  RUDA_CHECK(live <= capacity_.max_queries, RUDA_E_STATE, 0,
+             "schedule: %u sequences have tokens, max_queries is %u", live, capacity_.max_queries);
   runs_.reserve(live);
   slots_.reserve(live);
 
@@ -213,10 +213,11 @@ void PagedSchedule::use_on(Stream& stream) const {
 void PagedSchedule::check_fits(int64_t page_size, int64_t pages, int64_t rows, int arg,
                                const char* op) const {
   RUDA_CHECK(generation_, RUDA_E_STATE, arg, "%s: schedule was never set", op);
-  RUDA_CHECK(desc_.page_size == page_size, RUDA_E_ARGUMENT, arg,
-             "%s: schedule has page_size %u, the cache has %lld", op, desc_.page_size, (long long)page_size);
-  RUDA_CHECK(desc_.pages <= pages, RUDA_E_ARGUMENT, arg, "%s: schedule has %u pages, the cache has %lld", op,
-             desc_.pages, (long long)pages);
+  RUDA_CHECK(capacity_.page_size == page_size, RUDA_E_ARGUMENT, arg,
+             "%s: schedule has page_size %u, the cache has %lld", op, capacity_.page_size,
+             (long long)page_size);
+  RUDA_CHECK(capacity_.pages <= pages, RUDA_E_ARGUMENT, arg, "%s: schedule has %u pages, the cache has %lld",
+             op, capacity_.pages, (long long)pages);
   RUDA_CHECK(queries() <= rows, RUDA_E_ARGUMENT, arg, "%s: schedule has %u queries, the rows are %lld", op,
              queries(), (long long)rows);
 }

@@ -3,8 +3,6 @@
 #pragma once
 #include "plan/op.hpp"
 
-#include <ruda/attention.h>
-
 #include <cstdlib>
 
 namespace ruda {
@@ -30,7 +28,11 @@ class ZeroWords {
 class PagedSchedule final : public Object {
  public:
   static constexpr Kind kind = Kind::paged_schedule;
-  PagedSchedule(Context& context, const ruda_paged_schedule_desc& desc);
+  static constexpr uint32_t no_page = 0xFFFFFFFF;
+  struct Capacity {
+    uint32_t page_size, pages, max_sequences, max_queries, max_table_pages;
+  };
+  PagedSchedule(Context& context, const Capacity& capacity);
 
   // What a caller hands over.
   struct Given {
@@ -51,23 +53,23 @@ class PagedSchedule final : public Object {
   };
   std::span<const Run> runs() const { return {runs_.data(), run_count_}; }
 
-  uint32_t page_size() const { return desc_.page_size; }
-  uint32_t pages() const { return desc_.pages; }
-  uint32_t table_stride() const { return desc_.max_table_pages; }
+  uint32_t page_size() const { return capacity_.page_size; }
+  uint32_t pages() const { return capacity_.pages; }
+  uint32_t table_stride() const { return capacity_.max_table_pages; }
   uint32_t queries() const { return words_[0]; }
   uint32_t sequences() const { return words_[1]; }
   uint64_t generation() const { return generation_; }
-  const ruda_paged_schedule_desc& desc() const { return desc_; }
+  const Capacity& capacity() const { return capacity_; }
 
   static constexpr uint64_t ids_word = 4;
-  uint64_t positions_word() const { return ids_word + desc_.max_queries; }
-  uint64_t lengths_word() const { return positions_word() + desc_.max_queries; }
-  uint64_t tables_word() const { return lengths_word() + desc_.max_sequences; }
+  uint64_t positions_word() const { return ids_word + capacity_.max_queries; }
+  uint64_t lengths_word() const { return positions_word() + capacity_.max_queries; }
+  uint64_t tables_word() const { return lengths_word() + capacity_.max_sequences; }
   const uint32_t* sequence_ids() const { return words_.get() + ids_word; }
   const uint32_t* positions() const { return words_.get() + positions_word(); }
   const uint32_t* lengths() const { return words_.get() + lengths_word(); }
   const uint32_t* table(uint32_t sequence) const {
-    return words_.get() + tables_word() + uint64_t(sequence) * desc_.max_table_pages;
+    return words_.get() + tables_word() + uint64_t(sequence) * capacity_.max_table_pages;
   }
   // The image that kernels of the device read.
   const uint32_t* device_words() const {
@@ -93,7 +95,7 @@ class PagedSchedule final : public Object {
   void find_conflict();
   void upload(Stream& stream, uint64_t word_count);
 
-  ruda_paged_schedule_desc desc_;
+  Capacity capacity_;
   uint64_t word_count_;
   ZeroWords words_;
   ZeroWords owners_;  // by page: histories that need it

@@ -7,8 +7,8 @@ namespace ruda {
 void StopSign::check_armed() const {
   RUDA_CHECK(!cancel || !cancel->raised.load(std::memory_order_relaxed), RUDA_E_CANCELLED, -1,
              "the call was cancelled by its token");
-  RUDA_CHECK(!deadline.time_since_epoch().count() || std::chrono::steady_clock::now() < deadline, RUDA_E_TIMEOUT, -1,
-             "the call ran past its timeout");
+  RUDA_CHECK(!deadline.time_since_epoch().count() || std::chrono::steady_clock::now() < deadline,
+             RUDA_E_TIMEOUT, -1, "the call ran past its timeout");
 }
 
 bool StopSign::raised() const noexcept {
@@ -34,23 +34,26 @@ std::shared_ptr<const Program> Program::build(Problem&& problem) {
     Verdict verdict = kernel.prepare(p, attempt);
     if (!verdict && p.determinism == RUDA_DETERMINISM_REQUIRED && !attempt.deterministic_)
       verdict = "not deterministic";
-    if (!verdict && p.workspace_limit && attempt.bytes_ > p.workspace_limit) verdict = "workspace above the limit";
+    if (!verdict && p.workspace_limit && attempt.bytes_ > p.workspace_limit)
+      verdict = "workspace above the limit";
     if (!verdict) {
       program->prepared_ = std::move(attempt);
       program->kernel_ = &kernel;
+      p.context->log().write(RUDA_LOG_DEBUG, "plan", "%s: %s", p.op->name, kernel.name);
       return program;
     }
     program->trail_ += std::string("  ") + kernel.name + ": " + verdict + "\n";
   }
-  RUDA_CHECK(named, RUDA_E_ARGUMENT, -1, "%s: options.kernel is \"%s\", which this backend does not have", p.op->name,
-             p.forced_kernel.c_str());
+  RUDA_CHECK(named, RUDA_E_ARGUMENT, -1, "%s: options.kernel is \"%s\", which this backend does not have",
+             p.op->name, p.forced_kernel.c_str());
   std::string reasons = program->trail_;
   for (char& c : reasons)
     if (c == '\n') c = ';';
   fail(RUDA_E_UNSUPPORTED, -1, "%s: no kernel takes the problem:%s", p.op->name, reasons.c_str());
 }
 
-void Program::run_queued(const Bound* slots, std::byte* workspace, Stream& stream, const StopSign& stop) const {
+void Program::run_queued(const Bound* slots, std::byte* workspace, Stream& stream,
+                         const StopSign& stop) const {
   const DeviceScope scope(stream.device());
   try {
     kernel_->run(Launch{problem_, prepared_.blob_.data(), slots, workspace, stream, stop});

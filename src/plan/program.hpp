@@ -8,7 +8,8 @@ namespace ruda {
 // Immutable once built; shared by plan handles and the eager cache.
 class Program : public std::enable_shared_from_this<Program> {
  public:
-  // Walks the device's kernels; the first that accepts wins. Throws RUDA_E_UNSUPPORTED with the trail of reasons.
+  // Walks the device's kernels; the first that accepts wins. Throws RUDA_E_UNSUPPORTED with the trail of
+  // reasons.
   static std::shared_ptr<const Program> build(Problem&& problem);
 
   const Problem& problem() const { return problem_; }
@@ -36,7 +37,8 @@ class Program : public std::enable_shared_from_this<Program> {
 class Plan final : public Object {
  public:
   static constexpr Kind kind = Kind::plan;
-  Plan(Context& context, std::shared_ptr<const Program> built) : context(context), program(std::move(built)) {}
+  Plan(Context& context, std::shared_ptr<const Program> built)
+      : context(context), program(std::move(built)) {}
   Context& context;  // kept alive by the cell's parent
   std::shared_ptr<const Program> program;
 };

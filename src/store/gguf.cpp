@@ -1,5 +1,8 @@
 // src/store/gguf.cpp - GGUF: header, metadata, tensor table; every size of the file is checked before it is
-// used. SPDX-License-Identifier: Apache-2.0 Source: the GGUF description of the ggml project (docs/gguf.md).
+// used.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Source: the GGUF description of the ggml project (docs/gguf.md).
 // Stricter than ggml on purpose: products of extents are checked, extents are at least 1, keys and names are
 // unique, data of two tensors never overlaps.
 #include "store/gguf.hpp"

@@ -19,7 +19,9 @@ def lines(values, form, per_line):
 
 def main():
     random = np.random.default_rng(20)
-    print("// tests/data/vectors/block_formats.inc - blocks and their values; written by make_block_vectors.py.")
+    print(
+        "// tests/data/vectors/block_formats.inc - blocks and their values; written by make_block_vectors.py."
+    )
     print("// SPDX-License-Identifier: Apache-2.0")
     for name in FORMATS:
         kind = gguf.GGMLQuantizationType[name]
@@ -34,12 +36,16 @@ def main():
         values = gguf.dequantize(data.reshape(1, -1), kind).astype(np.float32).reshape(-1)
         lower = name.lower()
         print(f"static const uint8_t blocks_{lower}[] = {{\n{lines(data.reshape(-1), '%d', 24)}}};")
-        print(f"static const uint32_t values_{lower}[] = {{\n{lines(values.view(np.uint32), '0x%08x', 9)}}};")
+        print(
+            f"static const uint32_t values_{lower}[] = {{\n{lines(values.view(np.uint32), '0x%08x', 9)}}};"
+        )
     print("static const BlockVector block_vectors[] = {")
     for name in FORMATS:
         lower = name.lower()
-        print(f"  {{RUDA_{name}, sizeof(blocks_{lower}), blocks_{lower}, values_{lower}, "
-              f"sizeof(values_{lower}) / 4}},")
+        print(
+            f"  {{RUDA_{name}, sizeof(blocks_{lower}), blocks_{lower}, values_{lower}, "
+            f"sizeof(values_{lower}) / 4}},"
+        )
     print("};")
 
 

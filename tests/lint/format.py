@@ -24,7 +24,9 @@ def main():
     tops = [root / top for top in ("include", "src", "cuda", "tests", "examples", "bindings")]
     files = named or [p for top in tops for p in sorted(top.rglob("*")) if p.suffix in SUFFIXES]
     files = [
-        p for p in files if not any(p.resolve().relative_to(root).as_posix().startswith(g) for g in GENERATED)
+        p
+        for p in files
+        if not any(p.resolve().relative_to(root).as_posix().startswith(g) for g in GENERATED)
     ]
     if fix:
         return subprocess.run([program, "-i", "--style=file"] + files).returncode

@@ -73,7 +73,9 @@ def check_grammar(root, headers, fail):
         for parameter in function.parameters:
             plain = parameter.type.replace("const ", "").rstrip(" *")
             if plain in ("int", "long", "unsigned", "short", "size_t", "bool", "_Bool"):
-                fail(f"{where}: parameter {parameter.name} is {parameter.type}, expected a fixed-width type")
+                fail(
+                    f"{where}: parameter {parameter.name} is {parameter.type}, expected a fixed-width type"
+                )
     for struct in api.structs:
         where = f"include/ruda/{struct.header}: {struct.name}"
         if RECORD.search(struct.name) and (struct.fields[0].name, struct.fields[0].type) != (
@@ -93,9 +95,7 @@ def check_grammar(root, headers, fail):
             if not doc.startswith("/**"):
                 fail(f"include/ruda/{header.name}: {match[1]} has no docstring")
             elif not re.search(r"\[[TIS]\]", doc):
-                fail(
-                    f"include/ruda/{header.name}: docstring of {match[1]} has none of [T], [I], [S]"
-                )
+                fail(f"include/ruda/{header.name}: docstring of {match[1]} has none of [T], [I], [S]")
         for name in re.findall(r'#\s*include\s*[<"]([^>"]+)', text):
             if not name.startswith("ruda/") and name not in SYSTEM:
                 fail(

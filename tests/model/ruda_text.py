@@ -5,14 +5,26 @@ import struct
 
 
 def gguf_bytes(entries):
-    """A GGUF file with metadata only. entries: (key, type number, value); arrays as (9, (element type, list))."""
+    """A GGUF file with metadata only: (key, type number, value); arrays as (9, (element type, list))."""
     out = [b"GGUF", struct.pack("<IQQ", 3, 0, len(entries))]
 
     def text(value):
         data = value if isinstance(value, bytes) else value.encode("utf-8")
         return struct.pack("<Q", len(data)) + data
 
-    formats = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<B", 10: "<Q", 11: "<q", 12: "<d"}
+    formats = {
+        0: "<B",
+        1: "<b",
+        2: "<H",
+        3: "<h",
+        4: "<I",
+        5: "<i",
+        6: "<f",
+        7: "<B",
+        10: "<Q",
+        11: "<q",
+        12: "<d",
+    }
     for key, kind, value in entries:
         out += [text(key), struct.pack("<I", kind)]
         if kind == 8:
@@ -118,8 +130,16 @@ class Tokenizer:
         tokens = (ctypes.c_int32 * capacity)()
         count = ctypes.c_uint64()
         size = ctypes.c_uint64(len(data))
-        self.library.call("ruda_tokenizer_encode", self.handle, data, size, flags, tokens, ctypes.c_uint64(capacity),
-                          ctypes.byref(count))
+        self.library.call(
+            "ruda_tokenizer_encode",
+            self.handle,
+            data,
+            size,
+            flags,
+            tokens,
+            ctypes.c_uint64(capacity),
+            ctypes.byref(count),
+        )
         return list(tokens[: count.value])
 
     def decode(self, tokens, flags=0):
@@ -152,8 +172,9 @@ def read_tables(library, path):
     def strings(key):
         index, data, size, out, element = find(key), ctypes.c_void_p(), ctypes.c_uint64(), [], 0
         while True:
-            status = library.dll.ruda_store_meta_string(store, index, ctypes.c_uint64(element), ctypes.byref(data),
-                                                        ctypes.byref(size))
+            status = library.dll.ruda_store_meta_string(
+                store, index, ctypes.c_uint64(element), ctypes.byref(data), ctypes.byref(size)
+            )
             if status:
                 return out
             out.append(ctypes.string_at(data.value, size.value).decode("utf-8"))

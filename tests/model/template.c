@@ -1,5 +1,4 @@
-/* tests/model/template.c - chat templates through the C API: golden texts, errors with lines, limits,
- * buffers. */
+/* tests/model/template.c - chat templates: golden texts, errors with lines, limits, buffers. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 #include <stddef.h>
@@ -125,8 +124,9 @@ static void keeps_limits(void** state) {
 
   static char nested[100001];
   memset(nested, '(', 50000);
-  memset(nested + 50000, ')', 50000);
+  memset(nested + 50000, ')', 49998);
   memcpy(nested, "{{", 2);
+  memcpy(nested + 99998, "}}", 2);
   expect_refused(nested, RUDA_E_BUDGET, "nested deeper");
   for (int i = 0; i < 50000; ++i) memcpy(nested + i * 2, i % 2 ? "1+" : "1+", 2);
   memcpy(nested, "{{", 2);
@@ -136,10 +136,12 @@ static void keeps_limits(void** state) {
   nested[90000] = 0;
   expect_refused(nested, RUDA_E_BUDGET, "nested deeper");
   memset(nested, '-', 99999);
-  memcpy(nested, "{{", 2);
+  memcpy(nested, "{{ ", 3);
+  memcpy(nested + 99996, "1}}", 4);
   expect_refused(nested, RUDA_E_BUDGET, "nested deeper");
-  for (int i = 0; i < 12500; ++i) memcpy(nested + i * 8, "not not ", 8);
+  for (int i = 0; i < 12499; ++i) memcpy(nested + i * 8, "not not ", 8);
   memcpy(nested, "{{  ", 4);
+  memcpy(nested + 99992, "1}}", 4);
   expect_refused(nested, RUDA_E_BUDGET, "nested deeper");
 
   ruda_chat_options options = RUDA_CHAT_OPTIONS_INIT;

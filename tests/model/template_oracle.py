@@ -11,6 +11,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "data"))
 import ruda_text  # noqa: E402
 import template_cases as cases  # noqa: E402
 
@@ -43,12 +44,24 @@ class Options(ctypes.Structure):
 
 
 def render(library, source, messages, variables):
-    options = Options(struct_size=ctypes.sizeof(Options), flags=1, source=source.encode(), now=NOW,
-                      variables=json.dumps(variables).encode())
+    options = Options(
+        struct_size=ctypes.sizeof(Options),
+        flags=1,
+        source=source.encode(),
+        now=NOW,
+        variables=json.dumps(variables).encode(),
+    )
     needed = ctypes.c_uint64()
     text = json.dumps(messages, ensure_ascii=False).encode()
-    call = lambda buffer, size: library.call("ruda_chat_render_json", None, text, ctypes.byref(options), buffer,
-                                             ctypes.c_uint64(size), ctypes.byref(needed))
+    call = lambda buffer, size: library.call(
+        "ruda_chat_render_json",
+        None,
+        text,
+        ctypes.byref(options),
+        buffer,
+        ctypes.c_uint64(size),
+        ctypes.byref(needed),
+    )
     call(None, 0)
     buffer = ctypes.create_string_buffer(needed.value)
     call(buffer, needed.value)
@@ -138,12 +151,17 @@ HEAD = [
 
 def write_golden(folder):
     folder = pathlib.Path(folder)
-    lines = ["/* tests/data/vectors/template.h - chat templates and their texts, by jinja2 as transformers sets it up. */"]
+    lines = ["/* tests/data/vectors/template.h - chat templates and their texts, by jinja2. */"]
     lines += HEAD + ["enum { golden_now = %d };" % NOW]
     lines += table("golden_sources", cases.TEMPLATES.values())
     lines += table("golden_messages", [json.dumps(m) for m in cases.CONVERSATIONS])
     lines += table("golden_variables", [json.dumps({**TOKENS, **v}) for v in cases.VARIABLES])
-    lines += ["static const struct {", "  int source, messages, variables;", "  const char *text;", "} golden_templates[] = {"]
+    lines += [
+        "static const struct {",
+        "  int source, messages, variables;",
+        "  const char *text;",
+        "} golden_templates[] = {",
+    ]
     for n, (name, source) in enumerate(cases.TEMPLATES.items()):
         for i, messages in enumerate(cases.CONVERSATIONS):
             k = (i * 3 + n) % len(cases.VARIABLES)
@@ -153,9 +171,14 @@ def write_golden(folder):
 
     every = {"expression": ["{{ " + e + " }}" for e in cases.EXPRESSIONS], "statement": cases.STATEMENTS}
     for kind, sources in every.items():
-        lines = ["/* tests/data/vectors/%s.h - %ss of templates and their texts, by jinja2. */" % (kind, kind)] + HEAD
+        lines = [
+            "/* tests/data/vectors/%s.h - %ss of templates and their texts, by jinja2. */" % (kind, kind)
+        ] + HEAD
         if kind == "expression":
-            lines += ["static const char golden_context[] =", "    " + c_text(json.dumps(cases.CONTEXT)) + ";"]
+            lines += [
+                "static const char golden_context[] =",
+                "    " + c_text(json.dumps(cases.CONTEXT)) + ";",
+            ]
         lines += ["static const struct {", "  const char *source, *text;", "} golden_%ss[] = {" % kind]
         for source in sources:
             want, _ = outcome(lambda: reference(source, [], cases.CONTEXT))

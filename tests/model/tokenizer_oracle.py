@@ -4,8 +4,9 @@
 # usage: tokenizer_oracle.py LIBRUDA [--model FILE.gguf] [--count N] [--seed N]
 #        tokenizer_oracle.py --golden tests/data/vectors/tokenizer.h
 #
-# For each family of splits a small vocabulary is trained with the package's own pre-tokenizer, written to a GGUF file in
-# memory, and both sides encode and decode random texts. With --model the vocabulary of a real file is used too.
+# For each family of splits a small vocabulary is trained with the package's own pre-tokenizer, written to a
+# GGUF file in memory, and both sides encode and decode random texts. With --model the vocabulary of a real
+# file is used too.
 import argparse
 import pathlib
 import random
@@ -14,7 +15,15 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import ruda_text  # noqa: E402
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: E402
+from tokenizers import (
+    AddedToken,
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    pre_tokenizers,
+    trainers,
+)  # noqa: E402
 
 CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -27,22 +36,26 @@ def llama3(digits):
 
 
 def cased(digits, tail):
-    words = "|".join(PREFIX + body + tail for body in (UPPER + "*" + LOWER + "+", UPPER + "+" + LOWER + "*"))
+    words = "|".join(
+        PREFIX + body + tail for body in (UPPER + "*" + LOWER + "+", UPPER + "+" + LOWER + "*")
+    )
     return words + r"|\p{N}" + digits + r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|" + SPACES
 
 
-QWEN35 = (CONTRACTIONS + "|" + PREFIX + r"[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|" + SPACES)
+QWEN35 = CONTRACTIONS + "|" + PREFIX + r"[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|" + SPACES
 DEEPSEEK = [
     r"\p{N}{1,3}",
     "[一-龥぀-ゟ゠-ヿ]+",
-    r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|"
-    + SPACES,
+    r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|"
+    r" ?[\p{P}\p{S}]+[\r\n]*|" + SPACES,
 ]
 
 
 def regexes(*patterns):
     parts = [pre_tokenizers.Split(Regex(p), "isolated") for p in patterns]
-    return pre_tokenizers.Sequence(parts + [pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    return pre_tokenizers.Sequence(
+        parts + [pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
 
 
 def gpt2():
@@ -63,21 +76,96 @@ FAMILIES = {
 WHOLE_WORDS = {"llama-bpe", "tekken"}
 
 CORPUS = [
-    "The quick brown fox doesn't jump; they'll say it's 12345 times lazier than I'd hoped, we've seen 99.5% of it.",
-    "def main(argc, argv):\n    for i in range(10):\n\treturn {'key': [1, 2, 3], \"x\": None}  # comment\r\n\r\n",
+    "The quick brown fox doesn't jump; they'll say it's 12345 times lazier "
+    "than I'd hoped, we've seen 99.5% of it.",
+    "def main(argc, argv):\n    for i in range(10):\n\treturn {'key': [1, 2, 3], \"x\": None}"
+    "  # comment\r\n\r\n",
     "Größe, naïve café, señor, Straße. ПРИВЕТ мир, как дела? Ελληνικά σίγμα ΣΑΣ. İstanbul ıspanak.",
     "日本語のテキスト、漢字とカタカナ。中文文本没有空格。한국어 문장도 있습니다.",
     "مرحبا بالعالم שלום עולם नमस्ते दुनिया สวัสดีชาวโลก ელფ ԱԲԳ",
     "👩‍👩‍👧‍👦 🇩🇪 👍🏽 😀😃 ☃︎ ★★★ → ← ∑∏∫ €£¥",
-    "CamelCaseWords HTTPServer iPhone McDonald's XMLHttpRequest snake_case_name kebab-case //comment/*block*/",
+    "CamelCaseWords HTTPServer iPhone McDonald's XMLHttpRequest snake_case_name "
+    "kebab-case //comment/*block*/",
 ]
 
 ATOMS = (
     list("abcdeAZß 's't'll'RE'ſ\t\n\r 0123456789.,;:!?-_/\\\"'()[]{}<>|@#$%^&*+=~`")
-    + ["  ", "    ", "\r\n", "\n\n", " \n", "\n ", "\t\t", "\u00a0", "\u3000", "\u2028", "\x85", "\x1c", "\x00", "\x04"]
-    + ["é", "e\u0301", "ü", "ǅ", "ʰ", "ª", "İ", "ſ", "\u212a", "Σ", "σ", "Ж", "ж", "א", "ب", "ك", "न", "्", "ि", "ก", "ั"]
-    + ["中", "国", "の", "カ", "ー", "한", "Ⅳ", "½", "²", "٣", "५", "𝟘", "𝐀", "👍", "🏽", "\u200d", "👩", "🇩", "\ufe0f", "\ufffd"]
-    + ["'s", "'LL", "'Ve", "don't", "I'M", "<|im_start|>", "<|im_end|>", "<|im_", "word", "Word", "WORD", "wORD", "123456"]
+    + [
+        "  ",
+        "    ",
+        "\r\n",
+        "\n\n",
+        " \n",
+        "\n ",
+        "\t\t",
+        "\u00a0",
+        "\u3000",
+        "\u2028",
+        "\x85",
+        "\x1c",
+        "\x00",
+        "\x04",
+    ]
+    + [
+        "é",
+        "e\u0301",
+        "ü",
+        "ǅ",
+        "ʰ",
+        "ª",
+        "İ",
+        "ſ",
+        "\u212a",
+        "Σ",
+        "σ",
+        "Ж",
+        "ж",
+        "א",
+        "ب",
+        "ك",
+        "न",
+        "्",
+        "ि",
+        "ก",
+        "ั",
+    ]
+    + [
+        "中",
+        "国",
+        "の",
+        "カ",
+        "ー",
+        "한",
+        "Ⅳ",
+        "½",
+        "²",
+        "٣",
+        "५",
+        "𝟘",
+        "𝐀",
+        "👍",
+        "🏽",
+        "\u200d",
+        "👩",
+        "🇩",
+        "\ufe0f",
+        "\ufffd",
+    ]
+    + [
+        "'s",
+        "'LL",
+        "'Ve",
+        "don't",
+        "I'M",
+        "<|im_start|>",
+        "<|im_end|>",
+        "<|im_",
+        "word",
+        "Word",
+        "WORD",
+        "wORD",
+        "123456",
+    ]
 )
 
 
@@ -104,14 +192,19 @@ def texts(rng, count):
             a = rng.randrange(len(line))
             yield line[a : a + rng.randrange(1, 80)]
         else:
-            points = [rng.randrange(rng.choice((0x80, 0x800, 0x3000, 0x10000, 0x20000, 0x110000))) for _ in range(n)]
+            points = [
+                rng.randrange(rng.choice((0x80, 0x800, 0x3000, 0x10000, 0x20000, 0x110000)))
+                for _ in range(n)
+            ]
             yield "".join(chr(c) for c in points if not 0xD800 <= c < 0xE000)
 
 
 def train(pre_tokenizer, whole_words):
     tokenizer = Tokenizer(models.BPE(ignore_merges=whole_words))
     tokenizer.pre_tokenizer = pre_tokenizer
-    trainer = trainers.BpeTrainer(vocab_size=900, show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(
+        vocab_size=900, show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
+    )
     tokenizer.train_from_iterator(CORPUS * 3, trainer)
     return tokenizer
 
@@ -126,7 +219,9 @@ def trained_tables(tokenizer):
 
 def build(vocab, merges, pre_tokenizer, whole_words, specials):
     model = models.BPE(
-        vocab={t: i for i, t in enumerate(vocab)}, merges=[tuple(m.split(" ")) for m in merges], ignore_merges=whole_words
+        vocab={t: i for i, t in enumerate(vocab)},
+        merges=[tuple(m.split(" ")) for m in merges],
+        ignore_merges=whole_words,
     )
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizer
@@ -147,7 +242,10 @@ def compare(name, ours, theirs, rng, count):
         if got != want or back != whole or streamed != back:
             bad += 1
             if bad <= 5:
-                print(f"{name}: {text!r}\n  got  {got}\n  want {want}\n  back {back!r}\n  want {whole!r}\n  stream {streamed!r}")
+                print(
+                    f"{name}: {text!r}\n  got  {got}\n  want {want}\n  back {back!r}\n"
+                    f"  want {whole!r}\n  stream {streamed!r}"
+                )
     # Any sequence of tokens, also such as no text gives: decoding must repair it as the reference does.
     size = theirs.get_vocab_size()
     for _ in range(count // 4):
@@ -157,16 +255,33 @@ def compare(name, ours, theirs, rng, count):
         if got != want or ours.stream(ids) != got:
             bad += 1
             if bad <= 5:
-                print(f"{name}: decode {ids}\n  got  {got!r}\n  want {want!r}\n  stream {ours.stream(ids)!r}")
+                print(
+                    f"{name}: decode {ids}\n  got  {got!r}\n  want {want!r}\n  stream {ours.stream(ids)!r}"
+                )
     print(f"{name}: {total} cases, {bad} differ")
     return bad
 
 
 GOLDEN_TEXTS = [
-    "", "Hello, world!", "It's 12345 o'clock; THEY'LL say I'D've", "  two  spaces ", "a\n\n b\r\n\t c   \n", "x" * 40,
-    "caf\u00e9 na\u00efve stra\u00dfe", "\u041f\u0440\u0438\u0432\u0435\u0442 \u043c\u0438\u0440", "\u4e2d\u6587 123\u0663",
-    "\U0001f469\u200d\U0001f467 ok", "e\u0301\u0301 \u093f", "HTTPServer iPhone //path/\n", "a\x00b\x04c", "100.000,5e-7 \u00bd",
-    "<|im_start|>user\nhi<|im_end|>", "<|im_<|im_start|>x", "\u3000\u00a0\u2028end", "'\u017f 'S 'RE 'll", "\u01c5 \u02b0A\u00aab",
+    "",
+    "Hello, world!",
+    "It's 12345 o'clock; THEY'LL say I'D've",
+    "  two  spaces ",
+    "a\n\n b\r\n\t c   \n",
+    "x" * 40,
+    "caf\u00e9 na\u00efve stra\u00dfe",
+    "\u041f\u0440\u0438\u0432\u0435\u0442 \u043c\u0438\u0440",
+    "\u4e2d\u6587 123\u0663",
+    "\U0001f469\u200d\U0001f467 ok",
+    "e\u0301\u0301 \u093f",
+    "HTTPServer iPhone //path/\n",
+    "a\x00b\x04c",
+    "100.000,5e-7 \u00bd",
+    "<|im_start|>user\nhi<|im_end|>",
+    "<|im_<|im_start|>x",
+    "\u3000\u00a0\u2028end",
+    "'\u017f 'S 'RE 'll",
+    "\u01c5 \u02b0A\u00aab",
 ]
 
 
@@ -192,7 +307,9 @@ def write_golden(path):
     base.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     lines = [t * 4 for t in [t for t in GOLDEN_TEXTS if "<|" not in t] + CORPUS[:3] + ["".join(CORPUS)]]
-    base.train_from_iterator(lines, trainers.BpeTrainer(vocab_size=560, show_progress=False, initial_alphabet=alphabet))
+    base.train_from_iterator(
+        lines, trainers.BpeTrainer(vocab_size=560, show_progress=False, initial_alphabet=alphabet)
+    )
     vocab, merges = trained_tables(base)
     specials = ["<|im_start|>", "<|im_end|>", "<|im_", "<|im_start|>x"]
     out = [
@@ -219,8 +336,13 @@ def write_golden(path):
             ids = theirs.encode(text, add_special_tokens=False).ids
             assert len(ids) <= 64
             head = '    {"%s", %s, %d, %d,' % (name, c_text(text), len(text.encode("utf-8")), len(ids))
-            out += [head, wrapped(map(str, ids), "     {").rstrip(",").replace("\n     {", "\n      ") + "}},"]
-    pathlib.Path(path).write_text("\n".join(out + ["};", ""]).replace("{}},", "{0}},").replace("     {}", "     {0}"))
+            out += [
+                head,
+                wrapped(map(str, ids), "     {").rstrip(",").replace("\n     {", "\n      ") + "}},",
+            ]
+    pathlib.Path(path).write_text(
+        "\n".join(out + ["};", ""]).replace("{}},", "{0}},").replace("     {}", "     {0}")
+    )
 
 
 def main():

@@ -1,5 +1,6 @@
 // tests/support/blocks.hpp - GGUF blocks for tests: sizes, random rows, and the value of one element in
-// double. SPDX-License-Identifier: Apache-2.0
+// double.
+// SPDX-License-Identifier: Apache-2.0
 //
 // Written from the layout tables of the format, apart from the library.
 #pragma once

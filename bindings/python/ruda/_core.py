@@ -1,7 +1,8 @@
 # bindings/python/ruda/_core.py - handles, contexts, streams, events, cancel tokens.
 # SPDX-License-Identifier: Apache-2.0
 """A handle is a capsule that holds one reference. Every call takes a reference of its own while the
-interpreter is locked, so close() may come from any thread. Objects may be closed and dropped in any order."""
+interpreter is locked, so close() may come from any thread. Objects may be closed and dropped in any order.
+"""
 
 import contextvars
 import threading
@@ -133,7 +134,14 @@ class Context(Handle):
     __slots__ = ("_stream",)
 
     def __init__(
-        self, backend="auto", device=0, *, host_threads=0, log_level=0, plan_cache_capacity=0, memory_limit=0
+        self,
+        backend="auto",
+        device=0,
+        *,
+        host_threads=0,
+        log_level=0,
+        plan_cache_capacity=0,
+        memory_limit=0,
     ):
         if isinstance(backend, str):
             name, _, ordinal = backend.partition(":")

@@ -84,7 +84,9 @@ class Tensor(Handle):
     __slots__ = ("_facts",)
 
     def __init__(self, *_, **__):
-        raise TypeError("tensors are made by a Context: empty, zeros, full, tensor, wrap; or by from_dlpack")
+        raise TypeError(
+            "tensors are made by a Context: empty, zeros, full, tensor, wrap; or by from_dlpack"
+        )
 
     # ---- making ----
 

@@ -5,6 +5,8 @@
 #include "cpu/runtime/device.hpp"
 #include "plan/paged_schedule.hpp"
 
+#include <ruda/attention.h>
+
 namespace ruda::cpu {
 namespace {
 

@@ -1,5 +1,6 @@
 // src/cpu/attention/paged_append_isa.cpp - vector rows of paged_append: copies, or conversions between float
-// dtypes. SPDX-License-Identifier: Apache-2.0
+// dtypes.
+// SPDX-License-Identifier: Apache-2.0
 #include "cpu/attention/attention_table.hpp"
 #include "cpu/simd/simd.hpp"
 

@@ -39,7 +39,7 @@ struct Operands {
     if (l.problem[RUDA_BINARY_B].present) {
       base[2] = l.ptr<std::byte>(RUDA_BINARY_B);
     } else {
-      const double value = l.f64(RUDA_BINARY_SCALAR);
+      const double value = binary_scalar(l.problem[RUDA_BINARY_A].dtype(), l.f64(RUDA_BINARY_SCALAR));
       find_conversion(RUDA_F64, l.problem[RUDA_BINARY_A].dtype())(
           scalar, 8, reinterpret_cast<const std::byte*>(&value), 8, 1);
     }

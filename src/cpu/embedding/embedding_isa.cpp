@@ -1,5 +1,6 @@
 // src/cpu/embedding/embedding_isa.cpp - one row of embedding: decode or convert, at every instruction set
-// level. SPDX-License-Identifier: Apache-2.0
+// level.
+// SPDX-License-Identifier: Apache-2.0
 #include "cpu/embedding/embedding_table.hpp"
 #include "cpu/simd/block_decode.hpp"
 

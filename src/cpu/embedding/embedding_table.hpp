@@ -1,5 +1,6 @@
 // src/cpu/embedding/embedding_table.hpp - plain structs between the dispatching file of embedding and its
-// kernels. SPDX-License-Identifier: Apache-2.0
+// kernels.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "core/block_formats.hpp"
 #include "cpu/runtime/isa.hpp"

@@ -1,5 +1,6 @@
 // src/cpu/matmul/few_rows.hpp - plain structs for products of few rows, which read the matrix once, where it
-// lies. SPDX-License-Identifier: Apache-2.0
+// lies.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "cpu/matmul/gemm.hpp"
 

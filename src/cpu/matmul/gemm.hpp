@@ -24,7 +24,7 @@ struct GemmMatrix {
 struct GemmBlock {
   int64_t rows, cols, k;
   GemmMatrix a;   // begins at the first row and the first k of the block
-  void* a_panel;  // room for one packed panel; null: A is F32 with contiguous k and used where it lies
+  void* a_panel;  // scratch_bytes; null: A is F32 with contiguous k and used where it lies
   const void* b;
   int64_t b_stride;  // 0: packed panels; else floats from one k to the next, used where they lie (a_panel is
                      // null then)
@@ -41,12 +41,21 @@ struct GemmKernels {
   int k_multiple;     // packed k is rounded up to it
   int element_bytes;  // of a packed element
   int k_block;        // best k of one pass
-  int n_block;        // most columns of one block of B
+  int n_block;        // most columns of one block of B,
+  int b_block_bytes;  // and its most bytes
+  int scratch_bytes;  // of a thread: a panel of A and what else multiply wants behind it
   // Columns 0..cols-1 <= tile_cols and k 0..k-1 of a matrix into one panel.
   void (*pack_b)(const GemmMatrix* b, int64_t cols, int64_t k, void* panel);
   void (*multiply)(const GemmBlock* block);
 };
 
 RUDA_ISA_TABLE(GemmKernels, gemm_kernels)
+
+#if defined(__x86_64__)
+// BF16 operands only.
+namespace amx {
+extern const GemmKernels gemm_bf16_kernels;
+}
+#endif
 
 }  // namespace ruda::cpu

@@ -43,7 +43,10 @@ GemmCut gemm_cut(const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, co
   // short ones
   const int64_t passes = std::max<int64_t>(1, ceil_div(k - kernels.k_block / 4, kernels.k_block));
   cut.k_block = passes == 1 ? k : round_up(ceil_div(k, passes), 64);
-  cut.n_block = std::min<int64_t>(round_up(n, kernels.tile_cols), kernels.n_block);
+  const int64_t column_bytes = round_up(cut.k_block, kernels.k_multiple) * kernels.element_bytes;
+  const int64_t most =
+      std::min<int64_t>(kernels.n_block, std::max<int64_t>(1, kernels.b_block_bytes / column_bytes));
+  cut.n_block = round_up(std::min(n, std::max<int64_t>(most, 4 * kernels.tile_cols)), kernels.tile_cols);
 
   // A copy pays for itself only where it is read often.
   const bool plain = kernels.element_bytes == 4 && a.type == gemm_f32 && a.col == 1;
@@ -56,9 +59,8 @@ GemmCut gemm_cut(const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, co
   cut.threads = work < 2e6 ? 1 : threads;
   cut.split_columns = m < int64_t{4} * cut.threads * kernels.tile_rows && n > kernels.tile_cols;
 
-  const int64_t packed_k = round_up(cut.k_block, std::max(kernels.k_multiple, 16));
-  if (!cut.a_direct) cut.a_bytes = size_t(round_up(kernels.tile_rows * packed_k * kernels.element_bytes, 64));
-  if (!cut.b_direct) cut.b_bytes = size_t(round_up(cut.n_block * packed_k * kernels.element_bytes, 64));
+  if (!cut.a_direct) cut.a_bytes = size_t(round_up(kernels.scratch_bytes, 64));
+  if (!cut.b_direct) cut.b_bytes = size_t(round_up(cut.n_block * column_bytes, 64));
   if (c.type != gemm_f32 && k > cut.k_block) cut.sum_bytes = size_t(round_up(m * cut.n_block * 4, 64));
   return cut;
 }

@@ -16,6 +16,7 @@ constexpr int tile_rows = 6;
 #endif
 constexpr int vectors = 2;
 constexpr int tile_cols = vectors * lanes;
+constexpr int k_block = 256;
 constexpr int line = 16;  // floats of a cache line; A is packed as [k / line][rows][line]
 
 // ---- packing
@@ -254,6 +255,8 @@ void multiply(const GemmBlock* block) {
 }  // namespace
 
 extern const GemmKernels gemm_kernels;
-constinit const GemmKernels gemm_kernels = {tile_rows, tile_cols, 1, 4, 256, 1024, pack_b, multiply};
+constinit const GemmKernels gemm_kernels = {
+    tile_rows, tile_cols, 1, 4, k_block, 1024, 1 << 20, tile_rows*(k_block * 5 / 4 + line) * 4,
+    pack_b,    multiply};
 
 }  // namespace ruda::cpu::RUDA_ISA

@@ -1,5 +1,6 @@
 // src/cpu/matmul/matmul.cpp - matmul on the CPU: few rows, packed panels of several kinds, one element at a
-// time. SPDX-License-Identifier: Apache-2.0
+// time.
+// SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
 #include "cpu/matmul/few_rows.hpp"
 #include "cpu/matmul/gemm_driver.hpp"
@@ -162,6 +163,15 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   return prepare_with(p, prep, RUDA_ISA_PICK(GemmKernels, gemm_kernels));
 }
 
+#if defined(__x86_64__)
+Verdict prepare_amx(const Problem& p, Prepare& prep) {
+  if (isa() < Isa::amx) return "no AMX";
+  if (p[RUDA_MATMUL_A].dtype() != RUDA_BF16 || p[RUDA_MATMUL_B].dtype() != RUDA_BF16)
+    return "operands are not BF16";
+  return prepare_with(p, prep, amx::gemm_bf16_kernels);
+}
+#endif
+
 void run(const Launch& l) {
   const State& s = l.state<State>();
   const MatmulShape& shape = s.shape;
@@ -229,6 +239,9 @@ void run(const Launch& l) {
 }  // namespace plain
 
 constexpr Kernel list[] = {{"cpu/matmul/rows", few_rows::prepare, few_rows::run},
+#if defined(__x86_64__)
+                           {"cpu/matmul/amx", packed::prepare_amx, packed::run},
+#endif
                            {"cpu/matmul/packed", packed::prepare, packed::run},
                            {"cpu/matmul/scalar", plain::prepare, plain::run}};
 

@@ -1,5 +1,6 @@
 // src/cpu/matmul/matmul_block.cpp - matmul_block on the CPU: which arithmetic, and how threads share the
-// weight rows. SPDX-License-Identifier: Apache-2.0
+// weight rows.
+// SPDX-License-Identifier: Apache-2.0
 #include "cpu/matmul/matmul_block.hpp"
 #include "cpu/rows.hpp"
 #include "cpu/runtime/device.hpp"

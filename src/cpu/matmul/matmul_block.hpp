@@ -1,5 +1,6 @@
 // src/cpu/matmul/matmul_block.hpp - plain structs between the dispatching file of matmul_block and its
-// kernels. SPDX-License-Identifier: Apache-2.0
+// kernels.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "core/block_formats.hpp"
 #include "cpu/runtime/isa.hpp"

@@ -1,5 +1,6 @@
 // src/cpu/matmul/matmul_block_avx512bf16.cpp - matmul_block with AVX-512 VNNI (few rows) and BF16 dot
-// products (many rows). SPDX-License-Identifier: Apache-2.0
+// products (many rows).
+// SPDX-License-Identifier: Apache-2.0
 #include "cpu/matmul/matmul_block_row.hpp"
 #include "cpu/matmul/matmul_block_loop.hpp"
 

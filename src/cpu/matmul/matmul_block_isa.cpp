@@ -1,5 +1,6 @@
 // src/cpu/matmul/matmul_block_isa.cpp - matmul_block in strict F32: exact weights, F32 activations, F32 sums,
-// every level. SPDX-License-Identifier: Apache-2.0
+// every level.
+// SPDX-License-Identifier: Apache-2.0
 #include "cpu/matmul/matmul_block.hpp"
 #include "cpu/simd/block_decode.hpp"
 

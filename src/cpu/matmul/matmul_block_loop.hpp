@@ -1,5 +1,6 @@
 // src/cpu/matmul/matmul_block_loop.hpp - many rows of bf16 activations against weight panels: the loops
-// around a tile product. SPDX-License-Identifier: Apache-2.0
+// around a tile product.
+// SPDX-License-Identifier: Apache-2.0
 //
 // One panel pair (32 weight rows by at most 640 elements, 40 KiB) stays in the first cache while all rows of
 // a block of activations (at most 1.6 MiB, in the second cache) pass by. The order of summation depends on k

@@ -1,5 +1,6 @@
 // src/cpu/matmul/matmul_block_panel.hpp - weight blocks to bf16 panels, and the loop over panels and rows;
-// AVX-512. SPDX-License-Identifier: Apache-2.0
+// AVX-512.
+// SPDX-License-Identifier: Apache-2.0
 //
 // A panel is 16 weight rows by 32 elements: 16 lines of 64 bytes, line p holds elements 2p and 2p + 1 of each
 // row in turn, what both the tile unit and the bf16 dot product read. Weights are computed in F32, exactly as

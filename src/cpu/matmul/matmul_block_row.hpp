@@ -1,5 +1,6 @@
 // src/cpu/matmul/matmul_block_row.hpp - one weight row of each block format against 16-bit integer
-// activations, AVX-512 VNNI. SPDX-License-Identifier: Apache-2.0
+// activations, AVX-512 VNNI.
+// SPDX-License-Identifier: Apache-2.0
 //
 // A group is 128 weights. Their codes are split inside 16-bit lanes (code & 15, >> 4, >> 8, >> 12), so
 // activations lie in the order that the split gives: for each format the even and the odd elements of the low

@@ -1,7 +1,7 @@
 // src/cpu/position/rope.cpp - rope on the CPU: tokens on the context's threads.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
-#include "core/rope_table.hpp"
+#include "core/rope_constants.hpp"
 #include "cpu/position/position_table.hpp"
 #include "cpu/runtime/device.hpp"
 

@@ -115,9 +115,11 @@ void* Allocator::system_allocate(uint64_t bytes) {
       error.text = format("host allocator returned %d for %llu bytes", status, (unsigned long long)bytes);
       throw error;
     }
-    RUDA_CHECK(data && reinterpret_cast<uintptr_t>(data) % alignment == 0, RUDA_E_OOM_HOST, -1,
-               "host allocator gave address %p for %llu bytes, expected a multiple of %llu", data,
-               (unsigned long long)bytes, (unsigned long long)alignment);
+    if (!data || reinterpret_cast<uintptr_t>(data) % alignment != 0) {
+      if (data) host_.free(host_.user, data, bytes, alignment);
+      fail(RUDA_E_OOM_HOST, -1, "host allocator gave address %p for %llu bytes, expected a multiple of %llu",
+           data, (unsigned long long)bytes, (unsigned long long)alignment);
+    }
     return data;
   }
   const uint64_t align = bytes >= huge_page ? huge_page : alignment;

@@ -1,5 +1,6 @@
 // src/cpu/simd/block_decode.hpp - one row of a GGUF block format to floats, at the level of the including
-// file. SPDX-License-Identifier: Apache-2.0
+// file.
+// SPDX-License-Identifier: Apache-2.0
 //
 // Every value is scale * code + minimum with an exact product, so one rounding to F32 remains; it is the same
 // with and without a fused multiply-add.

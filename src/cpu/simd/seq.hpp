@@ -1,5 +1,6 @@
 // src/cpu/simd/seq.hpp - a pack of indices, so that an array of accumulators is expanded and stays in
-// registers. SPDX-License-Identifier: Apache-2.0
+// registers.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 namespace ruda::cpu::RUDA_ISA {

@@ -1,5 +1,6 @@
 // src/model/template/context.hpp - what a running template holds: scopes, namespaces, macros, loops,
-// arguments, limits. SPDX-License-Identifier: Apache-2.0
+// arguments, limits.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "model/template/ast.hpp"
 

@@ -1,5 +1,6 @@
 // src/model/template/expression_parser.cpp - recursive descent over expressions, by falling precedence
-// upward. SPDX-License-Identifier: Apache-2.0
+// upward.
+// SPDX-License-Identifier: Apache-2.0
 #include "model/template/expression_parser.hpp"
 
 #include "store/text.hpp"

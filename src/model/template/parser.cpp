@@ -1,5 +1,6 @@
 // src/model/template/parser.cpp - recursive descent over the tags of Jinja 3, as far as chat templates use
-// them. SPDX-License-Identifier: Apache-2.0
+// them.
+// SPDX-License-Identifier: Apache-2.0
 #include "model/template/parser.hpp"
 
 #include "model/template/expression_parser.hpp"

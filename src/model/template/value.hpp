@@ -1,5 +1,6 @@
 // src/model/template/value.hpp - values of the template language: Python's, as far as chat templates see
-// them. SPDX-License-Identifier: Apache-2.0
+// them.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
 #include <memory>

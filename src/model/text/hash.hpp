@@ -1,5 +1,6 @@
 // src/model/text/hash.hpp - a seeded hash for tables that a file fills: it cannot choose keys that all
-// collide. SPDX-License-Identifier: Apache-2.0
+// collide.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
 #include <chrono>

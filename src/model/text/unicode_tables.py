@@ -3,13 +3,25 @@
 #
 # usage: python unicode_tables.py OUT      (needs the package tokenizers; the output is committed)
 #
-# Classes are those that the regular expressions of the tokenizers package see (Unicode 16.0), since pre-tokenisers are
-# defined by such expressions. Case maps are those of Python's str, since chat templates are defined by Python.
+# Classes are those that the regular expressions of the tokenizers package see (Unicode 16.0), since pre-
+# tokenisers are defined by such expressions. Case maps are those of Python's str, since chat templates are
+# defined by Python.
 import sys
 
 from tokenizers import Regex, pre_tokenizers
 
-CLASSES = [r"\p{Lu}", r"\p{Ll}", r"\p{Lt}", r"\p{Lm}", r"\p{Lo}", r"\p{M}", r"\p{N}", r"\p{P}", r"\p{S}", r"\s"]
+CLASSES = [
+    r"\p{Lu}",
+    r"\p{Ll}",
+    r"\p{Lt}",
+    r"\p{Lm}",
+    r"\p{Lo}",
+    r"\p{M}",
+    r"\p{N}",
+    r"\p{P}",
+    r"\p{S}",
+    r"\s",
+]
 POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 
 
@@ -63,7 +75,7 @@ def expansions(convert):
 def rows(texts):
     out, line = [], "   "
     for text in texts:
-        if len(line) + len(text) + 2 > 110:
+        if len(line) + len(text) + 2 > 108:
             out.append(line)
             line = "   "
         line += " " + text + ","
@@ -73,12 +85,13 @@ def rows(texts):
 def main():
     upper, title = (lambda s: s.upper()), (lambda s: s.title())
     parts = [
-        "// src/model/text/unicode_tables.cpp - classes and case maps of all code points; made by unicode_tables.py.",
+        "// src/model/text/unicode_tables.cpp - classes and case maps of code points, by unicode_tables.py.",
         "// SPDX-License-Identifier: Apache-2.0",
         '#include "model/text/unicode.hpp"',
         "",
         "namespace ruda::text {",
         "",
+        "// clang-format off",
         "// First code point << 4 | class, in order; a run ends where the next begins.",
         "const uint32_t class_runs[] = {",
         rows("0x%x" % r for r in class_runs()),
@@ -98,11 +111,13 @@ def main():
         parts += [
             "",
             "const CaseExpansion %s_expansions[] = {" % name,
-            rows("{0x%x, {%s}}" % (c, ", ".join("0x%x" % x for x in to)) for c, to in expansions(convert)),
+            rows(
+                "{0x%x, {%s}}" % (c, ", ".join("0x%x" % x for x in to)) for c, to in expansions(convert)
+            ),
             "};",
             "const size_t %s_expansion_count = std::size(%s_expansions);" % (name, name),
         ]
-    parts += ["", "}  // namespace ruda::text", ""]
+    parts += ["", "// clang-format on", "", "}  // namespace ruda::text", ""]
     with open(sys.argv[1], "w", encoding="ascii") as file:
         file.write("\n".join(parts))
 

@@ -1,5 +1,6 @@
 // src/model/text/vocabulary.hpp - the tokens of a file: text, type, score, look-up by text, special tokens in
-// text. SPDX-License-Identifier: Apache-2.0
+// text.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "store/gguf.hpp"
 

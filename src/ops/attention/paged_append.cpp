@@ -1,5 +1,6 @@
 // src/ops/attention/paged_append.cpp - contract of paged_append: new key and value rows into the pages of a
-// schedule. SPDX-License-Identifier: Apache-2.0
+// schedule.
+// SPDX-License-Identifier: Apache-2.0
 #include "plan/contract.hpp"
 #include "plan/eager.hpp"
 #include "plan/paged_schedule.hpp"
@@ -77,6 +78,59 @@ Problem check_call(Eager& call) {
   return check(call.context_handle(), &desc);
 }
 
+// What both eager forms do. `arg_out_v` is the place of out_v_cache among their arguments.
+ruda_status append(ruda_stream stream, ruda_paged_schedule schedule, ruda_tensor k, ruda_tensor v,
+                   ruda_tensor k_cache, ruda_tensor v_cache, int arg_out_v, ruda_paged_append_report& facts,
+                   ruda_tensor* out_k_cache, ruda_tensor* out_v_cache) {
+  RUDA_CHECK(!v == !v_cache && !v == !out_v_cache, RUDA_E_NULL,
+             !v         ? 3
+             : !v_cache ? 5
+                        : arg_out_v,
+             "v, v_cache and out_v_cache: some are NULL, expected all or none");
+
+  // Everything that can be refused is refused before a cache is copied.
+  Eager call(paged_append, stream);
+  call.in(K, k, 2, "k");
+  call.in(V, v, 3, "v", true);
+  const auto& s = call.handle<PagedSchedule>(RUDA_PAGED_APPEND_SCHEDULE, schedule, 1, "schedule");
+  call.in(K_CACHE, k_cache, 4, "k_cache");
+  call.in(V_CACHE, v_cache, 5, "v_cache", true);
+  call.plan([&] { return check_call(call); });
+  const Layout& cache_layout = get_tensor(k_cache, 4).layout();
+  s.check_fits(cache_layout.dim(1), cache_layout.dim(0), get_tensor(k, 2).layout().dim(0), 1, "paged_append");
+  s.check_appendable(1);
+
+  Cache key{k_cache}, value{v_cache};
+  const auto shared = [](ruda_tensor handle, int arg) {
+    const Tensor& t = get_tensor(handle, arg);
+    return t.read_only() || t.storage().users() > 1;
+  };
+  const bool one_storage = v_cache && &get_tensor(k_cache, 4).storage() == &get_tensor(v_cache, 5).storage();
+  key.copied = one_storage || shared(k_cache, 4);
+  value.copied = v_cache && (one_storage || shared(v_cache, 5));
+  Stream& queue = get_stream(stream, 0);
+  if (const ruda_status status = key.take(queue)) return status;
+  if (v_cache)
+    if (const ruda_status status = value.take(queue)) return status;
+
+  Eager write(paged_append, stream);
+  write.in(K, k, 2, "k");
+  write.in(V, v, 3, "v", true);
+  write.handle<PagedSchedule>(RUDA_PAGED_APPEND_SCHEDULE, schedule, 1, "schedule");
+  write.inout(K_CACHE, key.handle(), 4, "k_cache");
+  if (v_cache) write.inout(V_CACHE, value.handle(), 5, "v_cache");
+  write.plan([&] { return check_call(write); });
+  write.run(nullptr, nullptr, 0);
+
+  facts.k_copied = key.copied;
+  facts.v_copied = value.copied;
+  facts.k_copied_bytes = key.copied_bytes();
+  facts.v_copied_bytes = v_cache ? value.copied_bytes() : 0;
+  *out_k_cache = key.kept.detach<ruda_tensor>();
+  if (v_cache) *out_v_cache = value.kept.detach<ruda_tensor>();
+  return RUDA_OK;
+}
+
 }  // namespace
 }  // namespace ruda::ops
 
@@ -90,60 +144,31 @@ extern "C" ruda_status ruda_paged_append_plan_create(ruda_context context, const
 
 extern "C" ruda_status ruda_paged_append(ruda_stream stream, ruda_paged_schedule schedule, ruda_tensor k,
                                          ruda_tensor v, ruda_tensor k_cache, ruda_tensor v_cache,
-                                         ruda_paged_append_report* report, ruda_tensor* out_k_cache,
-                                         ruda_tensor* out_v_cache) noexcept {
-  return guard(__func__, [&]() -> ruda_status {
+                                         ruda_tensor* out_k_cache, ruda_tensor* out_v_cache) noexcept {
+  return guard(__func__, [&] {
+    if (out_k_cache) *out_k_cache = nullptr;
+    if (out_v_cache) *out_v_cache = nullptr;
+    RUDA_CHECK(out_k_cache, RUDA_E_NULL, 6, "out_k_cache is NULL");
+    ruda_paged_append_report facts;
+    return append(stream, schedule, k, v, k_cache, v_cache, 7, facts, out_k_cache, out_v_cache);
+  });
+}
+
+extern "C" ruda_status ruda_paged_append_with_report(ruda_stream stream, ruda_paged_schedule schedule,
+                                                     ruda_tensor k, ruda_tensor v, ruda_tensor k_cache,
+                                                     ruda_tensor v_cache,
+                                                     ruda_paged_append_report* inout_report,
+                                                     ruda_tensor* out_k_cache,
+                                                     ruda_tensor* out_v_cache) noexcept {
+  return guard(__func__, [&] {
+    if (out_k_cache) *out_k_cache = nullptr;
     if (out_v_cache) *out_v_cache = nullptr;
     RUDA_CHECK(out_k_cache, RUDA_E_NULL, 7, "out_k_cache is NULL");
-    *out_k_cache = nullptr;
-    RUDA_CHECK(!v == !v_cache && !v == !out_v_cache, RUDA_E_NULL, v ? (v_cache ? 8 : 5) : 3,
-               "v, v_cache and out_v_cache: some are NULL, expected all or none");
     ruda_paged_append_report facts = RUDA_PAGED_APPEND_REPORT_INIT;
-    if (report) struct_out(report, facts, 6, "report");
-
-    // Everything that can be refused is refused before a cache is copied.
-    Eager call(paged_append, stream);
-    call.in(K, k, 2, "k");
-    call.in(V, v, 3, "v", true);
-    PagedSchedule& s = call.handle<PagedSchedule>(RUDA_PAGED_APPEND_SCHEDULE, schedule, 1, "schedule");
-    call.in(K_CACHE, k_cache, 4, "k_cache");
-    call.in(V_CACHE, v_cache, 5, "v_cache", true);
-    call.plan([&] { return check_call(call); });
-    const Layout& cache_layout = get_tensor(k_cache, 4).layout();
-    s.check_fits(cache_layout.dim(1), cache_layout.dim(0), get_tensor(k, 2).layout().dim(0), 1,
-                 "paged_append");
-    s.check_appendable(1);
-
-    Cache key{k_cache}, value{v_cache};
-    const auto shared = [](ruda_tensor handle, int arg) {
-      const Tensor& t = get_tensor(handle, arg);
-      return t.read_only() || t.storage().users() > 1;
-    };
-    const bool one_storage =
-        v_cache && &get_tensor(k_cache, 4).storage() == &get_tensor(v_cache, 5).storage();
-    key.copied = one_storage || shared(k_cache, 4);
-    value.copied = v_cache && (one_storage || shared(v_cache, 5));
-    Stream& queue = get_stream(stream, 0);
-    if (const ruda_status status = key.take(queue)) return status;
-    if (v_cache)
-      if (const ruda_status status = value.take(queue)) return status;
-
-    Eager write(paged_append, stream);
-    write.in(K, k, 2, "k");
-    write.in(V, v, 3, "v", true);
-    write.handle<PagedSchedule>(RUDA_PAGED_APPEND_SCHEDULE, schedule, 1, "schedule");
-    write.inout(K_CACHE, key.handle(), 4, "k_cache");
-    if (v_cache) write.inout(V_CACHE, value.handle(), 5, "v_cache");
-    write.plan([&] { return check_call(write); });
-    write.run(nullptr, nullptr, 0);
-
-    facts.k_copied = key.copied;
-    facts.v_copied = value.copied;
-    facts.k_copied_bytes = key.copied_bytes();
-    facts.v_copied_bytes = v_cache ? value.copied_bytes() : 0;
-    if (report) struct_out(report, facts, 6, "report");
-    *out_k_cache = key.kept.detach<ruda_tensor>();
-    if (v_cache) *out_v_cache = value.kept.detach<ruda_tensor>();
-    return RUDA_OK;
+    struct_out(inout_report, facts, 6, "inout_report");
+    const ruda_status status =
+        append(stream, schedule, k, v, k_cache, v_cache, 8, facts, out_k_cache, out_v_cache);
+    if (status == RUDA_OK) struct_out(inout_report, facts, 6, "inout_report");
+    return status;
   });
 }

@@ -7,6 +7,7 @@
 #include <ruda/elementwise.h>
 
 #include <algorithm>
+#include <iterator>
 
 RUDA_DECLARE_KERNELS(binary)
 
@@ -15,6 +16,19 @@ namespace ruda::ops {
 extern const OpDef binary{"binary", RUDA_KERNELS(binary)};
 
 namespace {
+
+// The enumerators of the header and the rows of the table are in one order.
+constexpr uint32_t codes[] = {
+#define RUDA_BINARY_ROW(NAME, name, operands, result, formula, real, integer, ulp) RUDA_BINARY_##NAME,
+#include "core/binary_rows.inc"
+#undef RUDA_BINARY_ROW
+};
+constexpr bool in_order() {
+  for (uint32_t i = 0; i < std::size(codes); ++i)
+    if (codes[i] != i + 1) return false;
+  return true;
+}
+static_assert(in_order());
 
 // Axes align at the last; an extent of 1 gives way.
 int broadcast_shape(Contract& c, const Layout& a, const Layout& b, int64_t (&shape)[RUDA_MAX_RANK]) {

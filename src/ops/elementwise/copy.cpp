@@ -136,10 +136,11 @@ ruda_status ruda_tensor_fill(ruda_stream stream, ruda_tensor tensor, double valu
     s.check_not_capturing("ruda_tensor_fill");
     Tensor& t = ops::same_context(s, tensor, 1, "tensor", true);
     const Layout& layout = t.layout();
-    RUDA_CHECK(!is_block(layout.dtype), RUDA_E_DTYPE, 1, "tensor: dtype %s cannot be filled, expected a plain dtype",
-               dtype_name(layout.dtype));
+    RUDA_CHECK(!is_block(layout.dtype), RUDA_E_DTYPE, 1,
+               "tensor: dtype %s cannot be filled, expected a plain dtype", dtype_name(layout.dtype));
     RUDA_CHECK(!t.read_only(), RUDA_E_ARGUMENT, 1, "tensor: is read-only");
-    // One element, seen as the whole shape through strides of 0; conversions truncate, so round integers here.
+    // One element, seen as the whole shape through strides of 0; conversions truncate, so round integers
+    // here.
     const bool real = dtype_info(layout.dtype).type_class == DtypeClass::real;
     if (!real && layout.dtype != RUDA_BOOL) value = std::nearbyint(value);
     const auto one = make_tensor(s.context(), s.context().layouts().contiguous(RUDA_F64, nullptr, 0), &s);

@@ -1,5 +1,6 @@
 // src/ops/matmul/matmul.cpp - contract of matmul: c = a x b + bias over the last two axes, the others
-// broadcast. SPDX-License-Identifier: Apache-2.0
+// broadcast.
+// SPDX-License-Identifier: Apache-2.0
 #include "plan/contract.hpp"
 #include "plan/eager.hpp"
 

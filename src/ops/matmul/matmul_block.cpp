@@ -1,5 +1,6 @@
 // src/ops/matmul/matmul_block.cpp - contract of matmul_block: y = x * weights^T + bias with weights in GGUF
-// blocks. SPDX-License-Identifier: Apache-2.0
+// blocks.
+// SPDX-License-Identifier: Apache-2.0
 #include "plan/contract.hpp"
 #include "plan/eager.hpp"
 

@@ -1,6 +1,9 @@
 // src/ops/position/rope.cpp - contract of rope: pairs of elements turned by an angle that grows with the
-// position. SPDX-License-Identifier: Apache-2.0
-#include "core/rope_table.hpp"
+// position.
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/position/rope_table.hpp"
+
+#include "core/rope_constants.hpp"
 #include "plan/contract.hpp"
 #include "plan/eager.hpp"
 
@@ -114,7 +117,8 @@ extern "C" ruda_status ruda_rope_frequencies(const ruda_rope_params* params, dou
     RUDA_CHECK(count >= 0 && count <= INT32_MAX && (!p.rotary_dim || p.rotary_dim == 2 * count), RUDA_E_SHAPE,
                2, "count is %lld, expected rotary_dim / 2, which is %lld", (long long)count,
                (long long)(p.rotary_dim / 2));
-    const RopeTable table = rope_table(p, 2 * count, frequencies && count, 0, "ruda_rope_frequencies");
+    const ops::RopeTable table =
+        ops::rope_table(p, 2 * count, frequencies && count, 0, "ruda_rope_frequencies");
     std::copy(table.frequencies.begin(), table.frequencies.end(), frequencies);
     if (out_factor) *out_factor = table.factor;
   });

@@ -1,4 +1,4 @@
-/* tests/data/vectors/template.h - chat templates and their texts, by jinja2 as transformers sets it up. */
+/* tests/data/vectors/template.h - chat templates and their texts, by jinja2. */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Made by tests/model/template_oracle.py --golden. A NULL text stands for an error. */
 enum { golden_now = 1700000000 };

@@ -1,5 +1,6 @@
 // tests/ops/attention/paged_append.cpp - paged schedules and the rows written by them, against plain host
-// loops. SPDX-License-Identifier: Apache-2.0
+// loops.
+// SPDX-License-Identifier: Apache-2.0
 #include "support/op_run.hpp"
 #include "support/paged.hpp"
 
@@ -190,8 +191,7 @@ RUDA_TEST(paged_append_conflicts) {
   other.inout(K_CACHE, RUDA_F32, {8, 5, 1, 4}, std::vector<double>(160, 0));
   const auto attempt = [&](ruda_tensor k, ruda_tensor cache) {
     ruda_tensor out = nullptr;
-    const ruda_status status =
-        ruda_paged_append(env.stream, s, k, nullptr, cache, nullptr, nullptr, &out, nullptr);
+    const ruda_status status = ruda_paged_append(env.stream, s, k, nullptr, cache, nullptr, &out, nullptr);
     CHECK(!out, "a failed call gave a tensor");
     return status;
   };
@@ -239,7 +239,8 @@ RUDA_TEST(paged_append_eager) {
   ruda_tensor kc = fresh(), vc = fresh(), kept_k = nullptr, kept_v = nullptr;
   ruda_paged_append_report report = RUDA_PAGED_APPEND_REPORT_INIT;
   // Nobody shares: written in place.
-  MUST(ruda_paged_append(env.stream, s, op.tensor(K), op.tensor(V), kc, vc, &report, &kept_k, &kept_v));
+  MUST(ruda_paged_append_with_report(env.stream, s, op.tensor(K), op.tensor(V), kc, vc, &report, &kept_k,
+                                     &kept_v));
   CHECK(kept_k == kc && kept_v == vc, "caches that nobody shares were replaced");
   CHECK(!report.k_copied && !report.v_copied && !report.k_copied_bytes && !report.v_copied_bytes,
         "a copy was reported");
@@ -253,7 +254,8 @@ RUDA_TEST(paged_append_eager) {
   ruda_tensor view = nullptr;
   const int64_t flat[] = {64};
   MUST(ruda_tensor_view(kc, flat, 1, &view));
-  MUST(ruda_paged_append(env.stream, s, op.tensor(K), op.tensor(V), kc, vc, &report, &kept_k, &kept_v));
+  MUST(ruda_paged_append_with_report(env.stream, s, op.tensor(K), op.tensor(V), kc, vc, &report, &kept_k,
+                                     &kept_v));
   CHECK(kept_k != kc && kept_v == vc, "expected a new k cache and the old v cache");
   CHECK(report.k_copied && !report.v_copied, "k_copied %u, v_copied %u", report.k_copied, report.v_copied);
   CHECK(report.k_copied_bytes == 256 && report.v_copied_bytes == 0, "bytes %llu and %llu",
@@ -266,7 +268,8 @@ RUDA_TEST(paged_append_eager) {
 
   // One tensor as both caches: two copies, each with its own rows.
   ruda_release(view);
-  MUST(ruda_paged_append(env.stream, s, op.tensor(K), op.tensor(V), kc, kc, &report, &kept_k, &kept_v));
+  MUST(ruda_paged_append_with_report(env.stream, s, op.tensor(K), op.tensor(V), kc, kc, &report, &kept_k,
+                                     &kept_v));
   CHECK(report.k_copied && report.v_copied && kept_k != kept_v, "one storage for both was not copied twice");
   exactly("aliased k", at_slot(kept_k), k);
   exactly("aliased v", at_slot(kept_v), v);
@@ -275,16 +278,14 @@ RUDA_TEST(paged_append_eager) {
   ruda_release(kept_v);
 
   // Keys alone; then half a pair.
-  MUST(ruda_paged_append(env.stream, s, op.tensor(K), nullptr, kc, nullptr, nullptr, &kept_k, nullptr));
+  MUST(ruda_paged_append(env.stream, s, op.tensor(K), nullptr, kc, nullptr, &kept_k, nullptr));
   ruda_release(kept_k);
-  CHECK_FAILS(
-      ruda_paged_append(env.stream, s, op.tensor(K), op.tensor(V), kc, nullptr, nullptr, &kept_k, &kept_v),
-      RUDA_E_NULL, 5, "expected all or none");
-  CHECK_FAILS(ruda_paged_append(env.stream, s, op.tensor(K), nullptr, kc, nullptr, nullptr, nullptr, nullptr),
-              RUDA_E_NULL, 7, "out_k_cache is NULL");
-  CHECK_FAILS(
-      ruda_paged_append(env.stream, nullptr, op.tensor(K), nullptr, kc, nullptr, nullptr, &kept_k, nullptr),
-      RUDA_E_NULL, 1, "schedule");
+  CHECK_FAILS(ruda_paged_append(env.stream, s, op.tensor(K), op.tensor(V), kc, nullptr, &kept_k, &kept_v),
+              RUDA_E_NULL, 5, "expected all or none");
+  CHECK_FAILS(ruda_paged_append(env.stream, s, op.tensor(K), nullptr, kc, nullptr, nullptr, nullptr),
+              RUDA_E_NULL, 6, "out_k_cache is NULL");
+  CHECK_FAILS(ruda_paged_append(env.stream, nullptr, op.tensor(K), nullptr, kc, nullptr, &kept_k, nullptr),
+              RUDA_E_NULL, 1, "schedule");
   ruda_release(kc);
   ruda_release(vc);
   ruda_release(s);

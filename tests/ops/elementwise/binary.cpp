@@ -362,6 +362,16 @@ RUDA_TEST(binary_with_scalar) {
   });
 }
 
+RUDA_TEST(binary_scalar_is_rounded) {
+  OpRun run(env, "binary");
+  run.input(A, RUDA_I32, {3}, {1, -2, 7});
+  run.output(Y, RUDA_I32, {3});
+  run.bind_f64(SCALAR, 2.6);
+  run.each_kernel(creator(env, run, RUDA_BINARY_ADD, false), [&](const std::string& kernel) {
+    check_close(kernel.c_str(), run.read(Y), {4, 1, 10}, [](size_t) { return 0.0; });
+  });
+}
+
 RUDA_TEST(binary_eager) {
   OpRun run(env, "binary");
   const auto a = run.random_input(A, RUDA_F32, {4, 25});

@@ -1,5 +1,6 @@
 // tests/ops/embedding/embedding.cpp - embedding against the format tables in double and against committed
-// vectors. SPDX-License-Identifier: Apache-2.0
+// vectors.
+// SPDX-License-Identifier: Apache-2.0
 #include "support/blocks.hpp"
 
 #include <cstring>

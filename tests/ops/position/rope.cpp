@@ -1,5 +1,6 @@
 // tests/ops/position/rope.cpp - rope against the rotation in double, and its frequency tables against
-// published values. SPDX-License-Identifier: Apache-2.0
+// published values.
+// SPDX-License-Identifier: Apache-2.0
 #include "support/op_run.hpp"
 
 #include <cmath>

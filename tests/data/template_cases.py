@@ -1,4 +1,4 @@
-# tests/model/template_cases.py - templates and expressions that the template engine is compared on.
+# tests/data/template_cases.py - templates and expressions that the template engine is compared on.
 # SPDX-License-Identifier: Apache-2.0
 
 CHATML = """{% for message in messages %}
@@ -297,29 +297,65 @@ TOOL = {
 
 CONVERSATIONS = [
     [{"role": "user", "content": "Hi"}],
-    [{"role": "system", "content": "  Be brief. \n"}, {"role": "user", "content": "Hello, <b>wörld</b> 👋"}],
-    [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": " c "}],
+    [
+        {"role": "system", "content": "  Be brief. \n"},
+        {"role": "user", "content": "Hello, <b>wörld</b> 👋"},
+    ],
+    [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "b"},
+        {"role": "user", "content": " c "},
+    ],
     [{"role": "user", "content": "q"}, {"role": "assistant", "content": "<think>\nhm\n</think>\n\nr"}],
     [
         {"role": "user", "content": "weather?"},
-        {"role": "assistant", "content": "", "tool_calls": [
-            {"type": "function", "function": {"name": "weather", "arguments": {"city": "Köln", "days": [1, 2.5, True, None]}}}]},
-        {"role": "tool", "content": "{\"t\": 21}"},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [
+                {
+                    "type": "function",
+                    "function": {
+                        "name": "weather",
+                        "arguments": {"city": "Köln", "days": [1, 2.5, True, None]},
+                    },
+                }
+            ],
+        },
+        {"role": "tool", "content": '{"t": 21}'},
     ],
     [{"role": "user", "content": [{"type": "text", "text": "see"}, {"type": "image"}]}],
     [{"role": "assistant", "content": "wrong order"}, {"role": "user", "content": "x"}],
     [],
 ]
 
-VARIABLES = [{}, {"add_generation_prompt": True}, {"tools": [TOOL], "add_generation_prompt": True},
-             {"tools": [TOOL], "tools_in_user_message": False}, {"enable_thinking": False, "add_generation_prompt": True}]
+VARIABLES = [
+    {},
+    {"add_generation_prompt": True},
+    {"tools": [TOOL], "add_generation_prompt": True},
+    {"tools": [TOOL], "tools_in_user_message": False},
+    {"enable_thinking": False, "add_generation_prompt": True},
+]
 
 # Every template is rendered with these variables.
 CONTEXT = {
-    "a": 7, "b": -3, "f": 2.5, "s": "Hello World", "e": "", "t": True, "n": None, "u": "straße ÀÉ 日本",
-    "l": [3, 1, 2], "d": {"x": 1, "y": {"z": "deep"}, "items": 5}, "w": "  pad  ded \n", "ll": [[1, 2], ["a", "b"]],
-    "ms": [{"role": "user", "content": "u1", "n": 2}, {"role": "assistant", "content": "a1", "n": 1},
-           {"role": "user", "content": "u2"}],
+    "a": 7,
+    "b": -3,
+    "f": 2.5,
+    "s": "Hello World",
+    "e": "",
+    "t": True,
+    "n": None,
+    "u": "straße ÀÉ 日本",
+    "l": [3, 1, 2],
+    "d": {"x": 1, "y": {"z": "deep"}, "items": 5},
+    "w": "  pad  ded \n",
+    "ll": [[1, 2], ["a", "b"]],
+    "ms": [
+        {"role": "user", "content": "u1", "n": 2},
+        {"role": "assistant", "content": "a1", "n": 1},
+        {"role": "user", "content": "u2"},
+    ],
 }
 
 EXPRESSIONS = """

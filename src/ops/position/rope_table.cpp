@@ -1,6 +1,6 @@
-// src/core/rope_table.cpp - the scaling kinds of rotary embedding, in double.
+// src/ops/position/rope_table.cpp - the scaling kinds of rotary embedding, in double.
 // SPDX-License-Identifier: Apache-2.0
-#include "core/rope_table.hpp"
+#include "ops/position/rope_table.hpp"
 
 #include "core/error.hpp"
 
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace ruda {
+namespace ruda::ops {
 namespace {
 
 struct Checks {
@@ -157,4 +157,4 @@ RopeTable rope_table(const ruda_rope_params& p, int64_t rotary_dim, bool with_fr
   return table;
 }
 
-}  // namespace ruda
+}  // namespace ruda::ops

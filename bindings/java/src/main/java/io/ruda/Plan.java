@@ -1,0 +1,113 @@
+// bindings/java/src/main/java/io/ruda/Plan.java - an operator prepared for fixed layouts.
+// SPDX-License-Identifier: Apache-2.0
+package io.ruda;
+
+import io.ruda.internal.Raw;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Set;
+
+/** An operator prepared for fixed layouts, run into the caller's tensors; made by a PlanBuilder. */
+public final class Plan extends NativeHandle {
+  private final Map<String, Integer> slots = new LinkedHashMap<>();
+  private final Set<String> outputs = new LinkedHashSet<>();
+
+  Plan(long pointer) {
+    super(pointer);
+    long count = get(0);
+    for (int slot = 0; slot < count; ++slot) {
+      final int number = slot;
+      long[] isOutput = new long[1];
+      String name =
+          use(p -> readText((text, needed) -> Raw.rudax_plan_slot(p, number, text, needed, isOutput), 64));
+      slots.put(name, slot);
+      if (isOutput[0] != 0) outputs.add(name);
+    }
+  }
+
+  private long get(int what) {
+    long[] value = new long[1];
+    with(p -> Raw.rudax_plan_get(p[0], what, value), this);
+    return value[0];
+  }
+
+  private String text(int what) {
+    return use(p -> readText((text, needed) -> Raw.rudax_plan_text(p, what, text, needed), 128));
+  }
+
+  /** The names of the operands. */
+  public Set<String> slots() {
+    return Set.copyOf(slots.keySet());
+  }
+
+  public boolean isOutput(String slot) {
+    return outputs.contains(slot);
+  }
+
+  public String op() {
+    return text(0);
+  }
+
+  public String kernel() {
+    return text(1);
+  }
+
+  public long workspaceBytes() {
+    return get(1);
+  }
+
+  public boolean isDeterministic() {
+    return get(4) != 0;
+  }
+
+  /** Which kernel was chosen and why each better one declined. */
+  public String explain() {
+    return use(p -> readText((text, needed) -> Raw.ruda_plan_explain(p, text, needed), 1024));
+  }
+
+  public void warm(Stream stream) {
+    with(p -> Raw.ruda_plan_warm(p[0], p[1]), this, stream);
+  }
+
+  public void execute(Stream stream, Map<String, ?> operands) {
+    execute(stream, operands, null, null, 0);
+  }
+
+  /**
+   * Runs the plan. Values are tensors, other objects of the library, integers and doubles, by the names of
+   * the operands. workspace and cancel may be null; a timeout of 0 is none.
+   */
+  public void execute(
+      Stream stream, Map<String, ?> operands, Workspace workspace, CancelToken cancel, long timeoutNanos) {
+    long[] numbers = new long[3 * operands.size()];
+    NativeHandle[] all = new NativeHandle[4 + operands.size()];
+    all[0] = this;
+    all[1] = stream;
+    all[2] = workspace;
+    all[3] = cancel;
+    int at = 0;
+    for (Map.Entry<String, ?> operand : operands.entrySet()) {
+      Integer slot = slots.get(operand.getKey());
+      if (slot == null) throw new IllegalArgumentException(op() + " has no operand " + operand.getKey());
+      numbers[3 * at] = slot;
+      Object value = operand.getValue();
+      if (value instanceof NativeHandle) {
+        numbers[3 * at + 1] = value instanceof Tensor ? BindKind.TENSOR : BindKind.HANDLE;
+        all[4 + at] = (NativeHandle) value;
+      } else if (value instanceof Double || value instanceof Float) {
+        numbers[3 * at + 1] = BindKind.F64;
+        numbers[3 * at + 2] = Double.doubleToRawLongBits(((Number) value).doubleValue());
+      } else {
+        numbers[3 * at + 1] = BindKind.I64;
+        numbers[3 * at + 2] = ((Number) value).longValue();
+      }
+      ++at;
+    }
+    with(p -> {
+      for (int i = 4; i < p.length; ++i)
+        if (p[i] != 0) numbers[3 * (i - 4) + 2] = p[i];
+      Raw.rudax_plan_execute(p[0], p[1], p[2], numbers, p[3], timeoutNanos);
+    }, all);
+  }
+}

@@ -1,0 +1,103 @@
+// bindings/java/src/main/java/io/ruda/PlanBuilder.java - fills the descriptor of any operator by field names.
+// SPDX-License-Identifier: Apache-2.0
+package io.ruda;
+
+import io.ruda.internal.Raw;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.LongStream;
+
+/**
+ * Makes the plan of an operator: its operands and parameters by the names of its descriptor in the C API,
+ * options as "options.kernel" and so on. A value that is null keeps its default.
+ */
+public final class PlanBuilder {
+  private final String op;
+  private final StringBuilder names = new StringBuilder();
+  private final List<Long> values = new ArrayList<>();
+  private final List<NativeHandle> objects = new ArrayList<>();
+  private final List<Integer> places = new ArrayList<>();
+
+  public PlanBuilder(String op) {
+    this.op = op;
+  }
+
+  private PlanBuilder add(String name, char tag, LongStream numbers) {
+    if (names.length() > 0) names.append(' ');
+    names.append(name);
+    values.add((long) tag);
+    numbers.forEach(values::add);
+    return this;
+  }
+
+  private PlanBuilder addObject(String name, char tag, NativeHandle object) {
+    if (object == null) return this;
+    add(name, tag, LongStream.of(0));
+    objects.add(object);
+    places.add(values.size() - 1);
+    return this;
+  }
+
+  public PlanBuilder set(String name, Tensor value) {
+    return addObject(name, 'T', value);
+  }
+
+  public PlanBuilder set(String name, NativeHandle value) {
+    return addObject(name, value instanceof Tensor ? 'T' : 'h', value);
+  }
+
+  public PlanBuilder set(String name, TensorDesc value) {
+    if (value == null) return this;
+    add(name, 't', LongStream.of(value.dtype, 0, value.shape.length, value.strides == null ? 0 : 1));
+    for (long extent : value.shape) values.add(extent);
+    if (value.strides != null)
+      for (long stride : value.strides) values.add(stride);
+    return this;
+  }
+
+  public PlanBuilder set(String name, long value) {
+    return add(name, 'i', LongStream.of(value));
+  }
+
+  public PlanBuilder set(String name, boolean value) {
+    return add(name, 'i', LongStream.of(value ? 1 : 0));
+  }
+
+  public PlanBuilder set(String name, double value) {
+    return add(name, 'f', LongStream.of(Double.doubleToRawLongBits(value)));
+  }
+
+  public PlanBuilder set(String name, long[] value) {
+    if (value == null) return this;
+    return add(name, 'a', LongStream.concat(LongStream.of(value.length), LongStream.of(value)));
+  }
+
+  public PlanBuilder set(String name, double[] value) {
+    if (value == null) return this;
+    add(name, 'g', LongStream.of(value.length));
+    for (double number : value) values.add(Double.doubleToRawLongBits(number));
+    return this;
+  }
+
+  public PlanBuilder set(String name, String value) {
+    if (value == null) return this;
+    byte[] raw = value.getBytes(StandardCharsets.UTF_8);
+    add(name, 's', LongStream.of(raw.length));
+    for (byte b : raw) values.add((long) b & 0xFF);
+    return this;
+  }
+
+  public Plan create(Context context) {
+    long[] numbers = values.stream().mapToLong(Long::longValue).toArray();
+    NativeHandle[] all = new NativeHandle[objects.size() + 1];
+    all[0] = context;
+    for (int i = 0; i < objects.size(); ++i) all[i + 1] = objects.get(i);
+    long[] made = new long[1];
+    NativeHandle.with(p -> {
+      for (int i = 0; i < places.size(); ++i) numbers[places.get(i)] = p[i + 1];
+      Raw.rudax_plan_create(p[0], NativeHandle.text(op), NativeHandle.text(names.toString()), numbers, made);
+    }, all);
+    return new Plan(made[0]);
+  }
+}

@@ -1,0 +1,236 @@
+// bindings/java/src/main/java/io/ruda/Tensor.java - tensors: shape, views, copies to and from buffers and
+// arrays. SPDX-License-Identifier: Apache-2.0
+package io.ruda;
+
+import io.ruda.internal.Raw;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+
+/**
+ * Elements of one dtype with a shape and strides, in the memory of a context's device. A view shares storage
+ * with the tensor it was made from. Buffers are direct ones in native byte order; what is between position
+ * and limit counts.
+ */
+public final class Tensor extends NativeHandle {
+  private static final int MAX_RANK = 16;
+  private volatile long[] facts;
+
+  private Tensor(long pointer) {
+    super(pointer);
+  }
+
+  static Tensor of(long pointer) {
+    return pointer == 0 ? null : new Tensor(pointer);
+  }
+
+  /** A tensor with undefined contents; dtype is a constant of DType. */
+  public Tensor(Context context, int dtype, long... shape) {
+    super(context.use(p -> {
+      long[] made = new long[1];
+      Raw.rudax_tensor_create(p, dtype, shape, made);
+      return made[0];
+    }));
+  }
+
+  /** A direct buffer in native byte order. */
+  public static ByteBuffer buffer(long bytes) {
+    return ByteBuffer.allocateDirect(Math.toIntExact(bytes)).order(ByteOrder.nativeOrder());
+  }
+
+  /** An F32 tensor with a copy of `data`. */
+  public static Tensor from(Stream stream, Context context, float[] data, long... shape) {
+    ByteBuffer b = buffer(4L * data.length);
+    b.asFloatBuffer().put(data);
+    return new Tensor(context, DType.F32, shape).write(stream, b);
+  }
+
+  /** An F64 tensor with a copy of `data`. */
+  public static Tensor from(Stream stream, Context context, double[] data, long... shape) {
+    ByteBuffer b = buffer(8L * data.length);
+    b.asDoubleBuffer().put(data);
+    return new Tensor(context, DType.F64, shape).write(stream, b);
+  }
+
+  /** An I32 tensor with a copy of `data`. */
+  public static Tensor from(Stream stream, Context context, int[] data, long... shape) {
+    ByteBuffer b = buffer(4L * data.length);
+    b.asIntBuffer().put(data);
+    return new Tensor(context, DType.I32, shape).write(stream, b);
+  }
+
+  /** A tensor over a direct buffer, which is kept while any tensor uses it. CPU contexts. */
+  public static Tensor over(Context context, int dtype, ByteBuffer data, long... shape) {
+    Loans.collect();
+    int flags = data.isReadOnly() ? TensorFlags.READ_ONLY | 3 : 3;
+    long number = Loans.add(data);
+    try {
+      return context.use(p -> {
+        long[] made = new long[1];
+        Raw.rudax_tensor_wrap(p, dtype, shape, flags, data.slice(), number, made);
+        return new Tensor(made[0]);
+      });
+    } catch (RuntimeException error) {
+      Loans.remove(number);
+      throw error;
+    }
+  }
+
+  // dtype, flags, bytes, contiguous, rank, shape, strides
+  private long[] facts() {
+    if (facts == null) {
+      long[] made = new long[5 + 2 * MAX_RANK];
+      with(p -> Raw.rudax_tensor_layout(p[0], made), this);
+      facts = made;
+    }
+    return facts;
+  }
+
+  /** A constant of DType. */
+  public int dtype() {
+    return (int) facts()[0];
+  }
+
+  public boolean isReadOnly() {
+    return (facts()[1] & TensorFlags.READ_ONLY) != 0;
+  }
+
+  /** Bytes of a contiguous copy. */
+  public long bytes() {
+    return facts()[2];
+  }
+
+  public boolean isContiguous() {
+    return facts()[3] != 0;
+  }
+
+  public int rank() {
+    return (int) facts()[4];
+  }
+
+  public long[] shape() {
+    return Arrays.copyOfRange(facts(), 5, 5 + rank());
+  }
+
+  /** In elements. */
+  public long[] strides() {
+    return Arrays.copyOfRange(facts(), 5 + MAX_RANK, 5 + MAX_RANK + rank());
+  }
+
+  /** Copies exactly the tensor's bytes from the host. */
+  public Tensor write(Stream stream, ByteBuffer data) {
+    with(p -> Raw.ruda_tensor_write(p[0], p[1], data.slice()), stream, this);
+    return this;
+  }
+
+  /** Waits for the stream's work and copies the tensor, row-major, to the host. */
+  public void read(Stream stream, ByteBuffer data) {
+    if (data.isReadOnly()) throw new IllegalArgumentException("the buffer is read-only");
+    with(p -> Raw.ruda_tensor_read(p[0], p[1], data.slice()), stream, this);
+  }
+
+  private ByteBuffer read(Stream stream) {
+    ByteBuffer b = buffer(bytes());
+    read(stream, b);
+    return b;
+  }
+
+  public byte[] toBytes(Stream stream) {
+    byte[] made = new byte[Math.toIntExact(bytes())];
+    read(stream).get(made);
+    return made;
+  }
+
+  public float[] toFloats(Stream stream) {
+    float[] made = new float[Math.toIntExact(bytes() / 4)];
+    read(stream).asFloatBuffer().get(made);
+    return made;
+  }
+
+  public double[] toDoubles(Stream stream) {
+    double[] made = new double[Math.toIntExact(bytes() / 8)];
+    read(stream).asDoubleBuffer().get(made);
+    return made;
+  }
+
+  public int[] toInts(Stream stream) {
+    int[] made = new int[Math.toIntExact(bytes() / 4)];
+    read(stream).asIntBuffer().get(made);
+    return made;
+  }
+
+  public Tensor fill(Stream stream, double value) {
+    with(p -> Raw.ruda_tensor_fill(p[0], p[1], value), stream, this);
+    return this;
+  }
+
+  /** A contiguous copy of another dtype. */
+  public Tensor cast(Stream stream, int dtype) {
+    long[] made = new long[1];
+    with(p -> Raw.ruda_tensor_cast(p[0], p[1], dtype, made), stream, this);
+    return new Tensor(made[0]);
+  }
+
+  public Tensor contiguous(Stream stream) {
+    long[] made = new long[1];
+    with(p -> Raw.ruda_tensor_contiguous(p[0], p[1], made), stream, this);
+    return new Tensor(made[0]);
+  }
+
+  /** Copies into a tensor of the same shape; dtypes are converted. */
+  public void copyTo(Stream stream, Tensor to) {
+    with(p -> Raw.ruda_tensor_copy(p[0], p[1], p[2]), stream, this, to);
+  }
+
+  /** The elements under another shape: a view where strides allow it, else a copy. One extent may be -1. */
+  public Tensor reshape(Stream stream, long... shape) {
+    long[] made = new long[1];
+    with(p -> Raw.rudax_tensor_reshape(p[0], p[1], shape, made), stream, this);
+    return new Tensor(made[0]);
+  }
+
+  /** As reshape, never a copy. */
+  public Tensor view(long... shape) {
+    long[] made = new long[1];
+    with(p -> Raw.ruda_tensor_view(p[0], shape, made), this);
+    return new Tensor(made[0]);
+  }
+
+  public Tensor permute(long... axes) {
+    long[] made = new long[1];
+    with(p -> Raw.rudax_tensor_permute(p[0], axes, made), this);
+    return new Tensor(made[0]);
+  }
+
+  /** begin[i], begin[i] + step[i], ... below end[i] on every axis; negative ones count from the end. */
+  public Tensor slice(long[] begin, long[] end, long[] step) {
+    int rank = begin.length;
+    if (end.length != rank || (step != null && step.length != rank))
+      throw new IllegalArgumentException("begin, end and step have different lengths");
+    long[] bounds = new long[3 * rank];
+    for (int i = 0; i < rank; ++i) {
+      bounds[i] = begin[i];
+      bounds[rank + i] = end[i];
+      bounds[2 * rank + i] = step == null ? 1 : step[i];
+    }
+    long[] made = new long[1];
+    with(p -> Raw.rudax_tensor_slice(p[0], bounds, made), this);
+    return new Tensor(made[0]);
+  }
+
+  public Tensor broadcast(long... shape) {
+    long[] made = new long[1];
+    with(p -> Raw.ruda_tensor_broadcast(p[0], shape, made), this);
+    return new Tensor(made[0]);
+  }
+
+  /** Orders later use on `stream` after the last writer on another stream. */
+  public void fence(Stream stream) {
+    with(p -> Raw.ruda_tensor_fence(p[0], p[1]), this, stream);
+  }
+
+  @Override
+  public String toString() {
+    return isClosed() ? "Tensor (closed)" : "Tensor " + DType.name(dtype()) + " " + Arrays.toString(shape());
+  }
+}

@@ -1,0 +1,114 @@
+// cuda/elementwise/unary.cu - unary functions on the GPU: one element a thread, any strides.
+// SPDX-License-Identifier: Apache-2.0
+#include "core/int_ops.hpp"
+#include "core/op_rows.hpp"
+#include "core/scalar_math.hpp"
+#include "elementwise/strided.cuh"
+
+#include <ruda/elementwise.h>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+namespace ruda::cuda {
+namespace {
+
+// The switch is on a value that all threads share.
+template <class W>
+__device__ W real_function(uint32_t op, W x) {
+  using namespace scalar_math;
+#define RUDA_REAL_RI(NAME, real) \
+  case RUDA_UNARY_##NAME:        \
+    return W(real);
+#define RUDA_REAL_R RUDA_REAL_RI
+#define RUDA_REAL_IB(NAME, real)
+  switch (op) {
+#define RUDA_UNARY_ROW(NAME, name, operands, result, formula, real, integer, ulp, floor) \
+  RUDA_REAL_##operands(NAME, real)
+#include "core/unary_rows.inc"
+#undef RUDA_UNARY_ROW
+  }
+  return 0;
+}
+
+template <class T>
+__device__ T int_function(uint32_t op, T x) {
+#define RUDA_INT_RI(NAME, integer) \
+  case RUDA_UNARY_##NAME:          \
+    return integer;
+#define RUDA_INT_IB RUDA_INT_RI
+#define RUDA_INT_R(NAME, integer)
+  switch (op) {
+#define RUDA_UNARY_ROW(NAME, name, operands, result, formula, real, integer, ulp, floor) \
+  RUDA_INT_##operands(NAME, integer)
+#include "core/unary_rows.inc"
+#undef RUDA_UNARY_ROW
+  }
+  return 0;
+}
+
+template <class T>
+__device__ T apply(uint32_t op, T x) {
+  if constexpr (std::is_integral_v<T>)
+    return int_function(op, x);
+  else if constexpr (std::is_same_v<T, double>)
+    return real_function(op, x);
+  else
+    return T(real_function(op, float(x)));
+}
+
+template <class T>
+__global__ void __launch_bounds__(strided_threads)
+    unary_elements(const T* x, void* y, uint32_t op, bool from_bool, bool to_bool, Strided<2> s) {
+  const int64_t i = int64_t(blockIdx.x) * strided_threads + threadIdx.x;
+  if (i >= s.elements) return;
+  int64_t at[2];
+  strided_offsets(s, i, at);
+  const T v = x[at[1]];
+  const T r = from_bool ? T(v == T(0)) : apply(op, v);
+  if (to_bool)
+    static_cast<uint8_t*>(y)[at[0]] = float(r) != 0;
+  else
+    static_cast<T*>(y)[at[0]] = r;
+}
+
+Verdict prepare(const Problem& p, Prepare& prep) {
+  prep.state<Strided<2>>() = make_strided<2>({p[RUDA_UNARY_Y].layout.get(), p[RUDA_UNARY_X].layout.get()});
+  return fits_grid(p[RUDA_UNARY_Y].layout->elements) ? nullptr : "more elements than a grid holds";
+}
+
+template <class T>
+void launch(const Launch& l) {
+  const auto& s = l.state<Strided<2>>();
+  if (s.elements == 0) return;
+  const uint32_t op = l.problem.as<ruda_unary_desc>().op;
+  unary_elements<T><<<strided_blocks(s.elements), strided_threads, 0, stream_of(l)>>>(
+      l.ptr<const T>(RUDA_UNARY_X), l.ptr<void>(RUDA_UNARY_Y), op,
+      l.problem[RUDA_UNARY_X].dtype() == RUDA_BOOL, unary_rows[op - 1].result == row_B, s);
+  check_launch(l);
+}
+
+void run(const Launch& l) {
+  switch (l.problem[RUDA_UNARY_X].dtype()) {
+    case RUDA_F64: return launch<double>(l);
+    case RUDA_F32: return launch<float>(l);
+    case RUDA_F16: return launch<__half>(l);
+    case RUDA_BF16: return launch<__nv_bfloat16>(l);
+    case RUDA_I8: return launch<int8_t>(l);
+    case RUDA_I16: return launch<int16_t>(l);
+    case RUDA_U16: return launch<uint16_t>(l);
+    case RUDA_I32: return launch<int32_t>(l);
+    case RUDA_U32: return launch<uint32_t>(l);
+    case RUDA_I64: return launch<int64_t>(l);
+    case RUDA_U64: return launch<uint64_t>(l);
+    default: return launch<uint8_t>(l);
+  }
+}
+
+constexpr Kernel list[] = {{"cuda/unary/simt", prepare, run}};
+
+}  // namespace
+
+extern constinit const Kernels unary{list};
+
+}  // namespace ruda::cuda

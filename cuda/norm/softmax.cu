@@ -1,0 +1,14 @@
+// cuda/norm/softmax.cu - softmax on the GPU: one block a row.
+// SPDX-License-Identifier: Apache-2.0
+#include "norm/softmax.cuh"
+
+namespace ruda::cuda {
+namespace {
+
+constexpr Kernel list[] = {{"cuda/softmax/block_row", softmax_kernel::prepare, softmax_kernel::run<false>}};
+
+}  // namespace
+
+extern constinit const Kernels softmax{list};
+
+}  // namespace ruda::cuda

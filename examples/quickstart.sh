@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# examples/quickstart.sh - from nothing to an answer: installs what is missing, builds, fetches a model, asks it.
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: examples/quickstart.sh [--model PATH] [--prompt TEXT] [--backend auto|cpu|cuda] [--max-tokens N]
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=${RUDA_BUILD:-$root/build-release}
+model=
+prompt='What is the capital of France? Answer in one sentence.'
+backend=auto
+max_tokens=64
+say() { printf '%s\n' "quickstart: $*"; }
+die() { printf '%s\n' "quickstart: $*" >&2; exit 1; }
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --model) model=${2:?}; shift 2 ;;
+    --prompt) prompt=${2:?}; shift 2 ;;
+    --backend) backend=${2:?}; shift 2 ;;
+    --max-tokens) max_tokens=${2:?}; shift 2 ;;
+    *) die "unknown option $1 (known: --model --prompt --backend --max-tokens)" ;;
+  esac
+done
+
+# Tools: a C++20 compiler, Python 3, Meson, Ninja.
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+packages=()
+command -v g++ >/dev/null || packages+=(g++)
+command -v python3 >/dev/null || packages+=(python3)
+command -v meson >/dev/null || packages+=(meson)
+command -v ninja >/dev/null || packages+=(ninja-build)
+python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip)
+if [ ${#packages[@]} -gt 0 ]; then
+  say "installing ${packages[*]}"
+  command -v apt-get >/dev/null || die "missing ${packages[*]}; install them with your package manager"
+  as_root apt-get update -qq && as_root apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null ||
+    die "apt-get could not install ${packages[*]}"
+fi
+
+if command -v nvcc >/dev/null; then say "CUDA toolkit found: building both halves"; else say "no CUDA toolkit (nvcc): building the CPU half"; fi
+if [ ! -f "$build/build.ninja" ]; then
+  meson setup "$build" "$root" -Dbuildtype=release -Dtests=false >"$root/.quickstart.log" 2>&1 ||
+    { tail -n 20 "$root/.quickstart.log" >&2; die "meson setup failed"; }
+fi
+say "building (log: .quickstart.log)"
+ninja -C "$build" >>"$root/.quickstart.log" 2>&1 || { tail -n 20 "$root/.quickstart.log" >&2; die "the build failed"; }
+
+if [ -z "$model" ]; then
+  say "model: SmolLM2-135M-Instruct (98 MB, fetched once)"
+  model=$("$root/examples/get_model.sh") || die "could not fetch the model; give one with --model PATH"
+fi
+[ -f "$model" ] || die "no such file: $model"
+
+exec "$build/examples/ruda-chat" --model "$model" --prompt "$prompt" --backend "$backend" --max-tokens "$max_tokens"

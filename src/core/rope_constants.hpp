@@ -1,0 +1,17 @@
+// src/core/rope_constants.hpp - what the contract of rope leaves for its kernels.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+
+namespace ruda {
+
+// What a contract leaves behind the descriptor in Problem::options: this header and `padded` frequencies.
+struct RopeConstants {
+  double factor;
+  int64_t half, padded;  // pairs; and rounded up to whole vectors, the rest zero
+  uint32_t pairing, direction;
+
+  const double* frequencies() const { return reinterpret_cast<const double*>(this + 1); }
+};
+
+}  // namespace ruda

@@ -1,0 +1,36 @@
+// src/cpu/reduce/reduce_table.hpp - vector kernels of the reductions, one table a level.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "cpu/runtime/isa.hpp"
+
+#include <stdint.h>
+
+namespace ruda::cpu {
+
+// What has been joined so far. An index counts from the first reduced element.
+struct ReduceValue {
+  double value;
+  int64_t index;
+};
+
+constexpr int reduce_count = 10;
+constexpr int reduce_piece = 4096;    // elements joined in F32 before they go to a ReduceValue
+constexpr int reduce_columns = 1024;  // columns joined side by side
+constexpr int reduce_rows_block = 256;
+
+// Joins `count` (at most reduce_piece) dense elements, the first of which has number `first`.
+using ReduceRow = void (*)(const void* x, int64_t count, int64_t first, ReduceValue* joined);
+// Joins `rows` (at most reduce_rows_block) rows of `cols` (at most reduce_columns) dense elements, the first
+// row having number `first`, into value[c] and, for indices, index[c].
+using ReduceColumns = void (*)(const void* x, int64_t row_stride, int64_t rows, int64_t cols, int64_t first,
+                               float* value, int64_t* index);
+
+// First index: code - 1. Second: F32, F16, BF16.
+struct ReduceTable {
+  ReduceRow row[reduce_count][3];
+  ReduceColumns columns[reduce_count][3];
+};
+
+RUDA_ISA_TABLE(ReduceTable, reduce_table)
+
+}  // namespace ruda::cpu

@@ -1,0 +1,161 @@
+// src/infer/c_api.cpp - C entries of sessions.
+// SPDX-License-Identifier: Apache-2.0
+#include "core/struct_in.hpp"
+#include "infer/session.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace ruda;
+using infer::Session;
+
+namespace {
+
+constexpr uint64_t text_capacity = 1025;  // of ruda_session_next_text: longest token and the NUL
+
+Session& get_session(ruda_session handle) { return get<Session>(handle, 0, "session"); }
+
+StopSign stop_sign(ruda_cancel cancel, int arg) {
+  StopSign stop;
+  if (cancel) stop.cancel = &get<Cancel>(cancel, arg, "cancel");
+  return stop;
+}
+
+}  // namespace
+
+extern "C" {
+
+ruda_status ruda_session_create(ruda_model model, const ruda_session_desc* desc, ruda_session* out) noexcept {
+  return guard(__func__, [&] {
+    RUDA_CHECK(out, RUDA_E_NULL, 2, "out is NULL");
+    *out = nullptr;
+    auto& m = get<model::LanguageModel>(model, 0, "model");
+    ruda_session_desc d = RUDA_SESSION_DESC_INIT;
+    if (desc) d = struct_in(desc, 1, "desc");
+    m.context().device().check_usable();
+    *out = make<Session>(m.cell(), Ref<model::LanguageModel>(&m), d).detach<ruda_session>();
+  });
+}
+
+ruda_status ruda_session_set_sampling(ruda_session session, const ruda_sampling* sampling) noexcept {
+  return guard(__func__, [&] {
+    Session& s = get_session(session);
+    ruda_sampling options = RUDA_SAMPLING_INIT;
+    if (sampling) options = struct_in(sampling, 1, "sampling");
+    s.sampler().set(options, 1);
+  });
+}
+
+ruda_status ruda_session_prompt(ruda_session session, const int32_t* tokens, uint64_t count,
+                                ruda_progress_fn progress, void* user, ruda_cancel cancel) noexcept {
+  return guard(__func__, [&] {
+    Session& s = get_session(session);
+    RUDA_CHECK(tokens || !count, RUDA_E_NULL, 1, "tokens is NULL with count %llu", (unsigned long long)count);
+    s.prompt({tokens, count}, progress, user, stop_sign(cancel, 5));
+  });
+}
+
+ruda_status ruda_session_prompt_text(ruda_session session, const char* text, uint64_t bytes,
+                                     ruda_progress_fn progress, void* user, ruda_cancel cancel) noexcept {
+  return guard(__func__, [&] {
+    Session& s = get_session(session);
+    RUDA_CHECK(text || !bytes, RUDA_E_NULL, 1, "text is NULL with %llu bytes", (unsigned long long)bytes);
+    std::vector<int32_t> tokens;
+    s.model().tokenizer().encode({text, bytes}, RUDA_ENCODE_ADD_SPECIAL | RUDA_ENCODE_PARSE_SPECIAL, tokens);
+    s.prompt(tokens, progress, user, stop_sign(cancel, 5));
+  });
+}
+
+ruda_status ruda_session_prompt_chat(ruda_session session, const ruda_chat_message* messages, uint64_t count,
+                                     const ruda_chat_options* options, ruda_progress_fn progress, void* user,
+                                     ruda_cancel cancel) noexcept {
+  return guard(__func__, [&] {
+    Session& s = get_session(session);
+    const auto tokenizer = handle_of<ruda_tokenizer>(s.model().tokenizer());
+    uint64_t needed = 0;
+    infer::ok(ruda_chat_render(tokenizer, messages, count, options, nullptr, 0, &needed), true);
+    std::string text(needed, 0);
+    infer::ok(ruda_chat_render(tokenizer, messages, count, options, text.data(), text.size(), &needed), true);
+    text.resize(needed - 1);
+    std::vector<int32_t> tokens;
+    s.model().tokenizer().encode(text, RUDA_ENCODE_PARSE_SPECIAL, tokens);
+    s.prompt(tokens, progress, user, stop_sign(cancel, 6));
+  });
+}
+
+ruda_status ruda_session_next(ruda_session session, int32_t* out_token) noexcept {
+  return guard(__func__, [&]() -> ruda_status {
+    RUDA_CHECK(out_token, RUDA_E_NULL, 1, "out_token is NULL");
+    *out_token = -1;
+    const Session::Next step = get_session(session).next(StopSign{});
+    *out_token = step.token;
+    return step.finish == RUDA_FINISH_NONE ? RUDA_OK : RUDA_END_OF_DATA;
+  });
+}
+
+ruda_status ruda_session_next_text(ruda_session session, char* text, uint64_t capacity, uint64_t* out_needed,
+                                   int32_t* out_token) noexcept {
+  return guard(__func__, [&]() -> ruda_status {
+    if (out_needed) *out_needed = 0;
+    if (out_token) *out_token = -1;
+    Session& s = get_session(session);
+    RUDA_CHECK(text, RUDA_E_NULL, 1, "text is NULL");
+    RUDA_CHECK(capacity >= text_capacity, RUDA_E_ARGUMENT, 2, "capacity is %llu, expected at least %llu",
+               (unsigned long long)capacity, (unsigned long long)text_capacity);
+    text[0] = 0;
+    const Session::Next step = s.next(StopSign{});
+    text_out(s.take_text(step), text, capacity, out_needed, 1);
+    if (out_token) *out_token = step.token;
+    return step.finish == RUDA_FINISH_NONE ? RUDA_OK : RUDA_END_OF_DATA;
+  });
+}
+
+ruda_status ruda_session_generate(ruda_session session, const ruda_generate_options* options,
+                                  uint32_t* out_finish) noexcept {
+  return guard(__func__, [&] {
+    if (out_finish) *out_finish = RUDA_FINISH_NONE;
+    Session& s = get_session(session);
+    ruda_generate_options o = RUDA_GENERATE_OPTIONS_INIT;
+    if (options) o = struct_in(options, 1, "options");
+    const uint32_t finish = s.generate(o, stop_sign(o.cancel, 1));
+    if (out_finish) *out_finish = finish;
+  });
+}
+
+ruda_status ruda_session_logits(ruda_session session, float* logits, uint64_t count) noexcept {
+  return guard(__func__, [&] {
+    Session& s = get_session(session);
+    RUDA_CHECK(logits, RUDA_E_NULL, 1, "logits is NULL");
+    const uint64_t vocab = uint64_t(s.model().config().vocab);
+    RUDA_CHECK(count == vocab, RUDA_E_SHAPE, 2, "count is %llu, the vocabulary has %llu",
+               (unsigned long long)count, (unsigned long long)vocab);
+    const auto from = s.logits();
+    std::copy(from.begin(), from.end(), logits);
+  });
+}
+
+ruda_status ruda_session_tokens(ruda_session session, int32_t* tokens, uint64_t capacity,
+                                uint64_t* out_count) noexcept {
+  return guard(__func__, [&] {
+    if (out_count) *out_count = 0;
+    const auto& held = get_session(session).tokens();
+    RUDA_CHECK(tokens || !capacity, RUDA_E_NULL, 1, "tokens is NULL with capacity %llu",
+               (unsigned long long)capacity);
+    std::copy_n(held.begin(), std::min<uint64_t>(capacity, held.size()), tokens);
+    if (out_count) *out_count = held.size();
+  });
+}
+
+ruda_status ruda_session_rewind(ruda_session session, uint64_t count) noexcept {
+  return guard(__func__, [&] { get_session(session).rewind(count); });
+}
+
+ruda_status ruda_session_get_info(ruda_session session, ruda_session_info* inout) noexcept {
+  return guard(__func__, [&] {
+    ruda_session_info info = RUDA_SESSION_INFO_INIT;
+    get_session(session).info(info);
+    struct_out(inout, info, 1, "inout");
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,48 @@
+// src/infer/sampler.hpp - chooses the next token from logits; the order of its steps is the contract of
+// ruda_sampling.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ruda/infer.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ruda::infer {
+
+class Sampler {
+ public:
+  Sampler() { set(ruda_sampling(RUDA_SAMPLING_INIT), 0); }
+
+  // Checks the options; a failure leaves the former ones active. Starts the random sequence anew.
+  void set(const ruda_sampling& options, int arg);
+
+  // history: tokens so far, oldest first. Throws RUDA_E_ARGUMENT when no logit can be chosen.
+  int32_t choose(std::span<const float> logits, std::span<const int32_t> history);
+
+  // Where the random sequence stands, to save and to restore.
+  uint64_t draws() const { return draws_; }
+  void set_draws(uint64_t draws) { draws_ = draws; }
+
+ private:
+  struct Candidate {
+    float logit;
+    int32_t token;
+  };
+  static bool better(const Candidate& a, const Candidate& b) {
+    return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);
+  }
+  void penalise(std::span<const int32_t> history);
+  void keep_top_k();
+  // Sorted best first until `mass` of the probability is covered, or all. Returns how many are kept.
+  size_t keep_top_p(double top_p);
+
+  ruda_sampling options_;
+  uint64_t draws_ = 0;
+  std::vector<Candidate> candidates_;
+  std::vector<float> adjusted_;
+  std::vector<uint32_t> seen_;
+  std::vector<double> weights_;
+};
+
+}  // namespace ruda::infer

@@ -1,0 +1,161 @@
+// src/infer/session.cpp - prompts, single tokens, whole answers.
+// SPDX-License-Identifier: Apache-2.0
+#include "infer/session.hpp"
+
+#include "infer/stop_text.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace ruda::infer {
+namespace {
+
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& total) : total_(total) {}
+  ~Stopwatch() { total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  double& total_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+Session::Session(Ref<model::LanguageModel> model, const ruda_session_desc& desc)
+    : model_(std::move(model)), decoder_(*model_, desc) {}
+
+std::span<const float> Session::logits() {
+  if (pending_) {
+    decoder_.run({&tokens_.back(), 1}, tokens_.size() - 1, StopSign{});
+    pending_ = false;
+    has_logits_ = true;
+  }
+  RUDA_CHECK(has_logits_, RUDA_E_STATE, 0, "session: has no logits, give it a prompt first");
+  return decoder_.logits();
+}
+
+void Session::prompt(std::span<const int32_t> tokens, ruda_progress_fn progress, void* user,
+                     const StopSign& stop) {
+  const int64_t vocab = model_->config().vocab;
+  RUDA_CHECK(!tokens.empty(), RUDA_E_ARGUMENT, 2, "count is 0, expected at least 1 token");
+  RUDA_CHECK(tokens.size() <= decoder_.capacity(), RUDA_E_ARGUMENT, 2,
+             "count is %zu, the session holds %llu tokens", tokens.size(),
+             (unsigned long long)decoder_.capacity());
+  for (size_t i = 0; i < tokens.size(); ++i)
+    RUDA_CHECK(tokens[i] >= 0 && tokens[i] < vocab, RUDA_E_INDEX, 1,
+               "tokens[%zu] is %d, the vocabulary has %lld", i, tokens[i], (long long)vocab);
+  prompt_seconds_ = generate_seconds_ = 0;
+  generated_tokens_ = 0;
+  finish_ = RUDA_FINISH_NONE;
+  stream_ = text::TextStream(RUDA_DECODE_SKIP_SPECIAL);
+  const Stopwatch watch(prompt_seconds_);
+
+  // Keep the common beginning, but compute at least the last token: its logits are wanted.
+  if (pending_) tokens_.pop_back();
+  pending_ = false;
+  size_t same = 0;
+  while (same < tokens_.size() && same + 1 < tokens.size() && tokens_[same] == tokens[same]) ++same;
+  tokens_.resize(same);
+  has_logits_ = false;
+  reused_tokens_ = same;
+  prompt_tokens_ = 0;
+  while (tokens_.size() < tokens.size()) {
+    const size_t at = tokens_.size();
+    const auto batch = tokens.subspan(at, std::min<size_t>(decoder_.batch_tokens(), tokens.size() - at));
+    decoder_.run(batch, at, stop);
+    tokens_.insert(tokens_.end(), batch.begin(), batch.end());
+    prompt_tokens_ += batch.size();
+    const int32_t answer = progress ? progress(user, tokens_.size(), tokens.size()) : 0;
+    if (answer && tokens_.size() < tokens.size()) {
+      Error error;
+      error.status = RUDA_E_CALLBACK;
+      error.native_code = answer;
+      error.text = format("progress callback returned %d after %zu of %zu tokens", answer, tokens_.size(),
+                          tokens.size());
+      throw error;
+    }
+  }
+  has_logits_ = true;
+}
+
+Session::Next Session::next(const StopSign& stop) {
+  RUDA_CHECK(has_logits_ || pending_, RUDA_E_STATE, 0, "session: has no logits, give it a prompt first");
+  const Stopwatch watch(generate_seconds_);
+  stop.check();
+  if (pending_) {
+    if (tokens_.size() > decoder_.capacity()) {
+      finish_ = RUDA_FINISH_CAPACITY;
+      return {-1, finish_};
+    }
+    decoder_.run({&tokens_.back(), 1}, tokens_.size() - 1, stop);
+    pending_ = false;
+    has_logits_ = true;
+  }
+  if (tokens_.size() >= decoder_.capacity()) {
+    finish_ = RUDA_FINISH_CAPACITY;
+    return {-1, finish_};
+  }
+  Next step;
+  step.token = sampler_.choose(decoder_.logits(), tokens_);
+  if (model_->tokenizer().is_end(step.token)) step.finish = RUDA_FINISH_EOS;
+  tokens_.push_back(step.token);
+  pending_ = true;
+  has_logits_ = false;
+  ++generated_tokens_;
+  finish_ = step.finish;
+  return step;
+}
+
+std::string Session::take_text(const Next& step) {
+  std::string text;
+  if (step.token >= 0) text = stream_.push(model_->tokenizer(), step.token);
+  if (step.finish != RUDA_FINISH_NONE) text += stream_.finish();
+  return text;
+}
+
+uint32_t Session::generate(const ruda_generate_options& options, const StopSign& stop) {
+  StopText filter(options.stops, options.stop_count);
+  const auto deliver = [&](const std::string& text, int32_t token) {
+    return options.on_text ? options.on_text(options.user, text.data(), text.size(), token) : 0;
+  };
+  for (uint64_t made = 0;; ++made) {
+    Next step;
+    if (options.max_new_tokens && made == options.max_new_tokens)
+      step.finish = RUDA_FINISH_LENGTH;
+    else
+      step = next(stop);
+    std::string text = filter.push(take_text(step));
+    if (filter.stopped()) step.finish = RUDA_FINISH_STOP;
+    if (step.finish != RUDA_FINISH_NONE && !filter.stopped()) text += filter.finish();
+    if ((step.token >= 0 || !text.empty()) && deliver(text, step.token) != 0 &&
+        step.finish == RUDA_FINISH_NONE)
+      step.finish = RUDA_FINISH_CALLBACK;
+    if (step.finish == RUDA_FINISH_NONE) continue;
+    finish_ = step.finish;
+    return finish_;
+  }
+}
+
+void Session::rewind(uint64_t count) {
+  RUDA_CHECK(count <= tokens_.size(), RUDA_E_ARGUMENT, 1, "count is %llu, the session holds %zu tokens",
+             (unsigned long long)count, tokens_.size());
+  if (pending_ && count < tokens_.size()) pending_ = false;
+  if (count < tokens_.size()) has_logits_ = false;
+  tokens_.resize(count);
+  stream_ = text::TextStream(RUDA_DECODE_SKIP_SPECIAL);
+}
+
+void Session::info(ruda_session_info& info) const {
+  info.finish = finish_;
+  info.token_count = tokens_.size();
+  info.token_capacity = decoder_.capacity();
+  info.prompt_tokens = prompt_tokens_;
+  info.reused_tokens = reused_tokens_;
+  info.generated_tokens = generated_tokens_;
+  info.prompt_seconds = prompt_seconds_;
+  info.generate_seconds = generate_seconds_;
+  info.cache_bytes = decoder_.cache_bytes();
+}
+
+}  // namespace ruda::infer

@@ -1,0 +1,53 @@
+// src/infer/session.hpp - the object behind ruda_session: tokens, cache, sampler, and the text that comes
+// out.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "infer/sampler.hpp"
+#include "infer/decoder.hpp"
+#include "model/llm/language_model.hpp"
+
+#include <ruda/infer.h>
+
+#include <string>
+#include <vector>
+
+namespace ruda::infer {
+
+class Session final : public Object {
+ public:
+  static constexpr Kind kind = Kind::session;
+  Session(Ref<model::LanguageModel> model, const ruda_session_desc& desc);
+
+  const model::LanguageModel& model() const { return *model_; }
+  Sampler& sampler() { return sampler_; }
+  const std::vector<int32_t>& tokens() const { return tokens_; }
+  // Logits after the latest token; RUDA_E_STATE when there are none.
+  std::span<const float> logits();
+
+  void prompt(std::span<const int32_t> tokens, ruda_progress_fn progress, void* user, const StopSign& stop);
+  // One token; the finish reason is not NONE when nothing follows.
+  struct Next {
+    int32_t token = -1;
+    uint32_t finish = RUDA_FINISH_NONE;
+  };
+  Next next(const StopSign& stop);
+  // Text that became certain with the token just returned by next().
+  std::string take_text(const Next& step);
+  uint32_t generate(const ruda_generate_options& options, const StopSign& stop);
+  void rewind(uint64_t count);
+  void info(ruda_session_info& info) const;
+
+ private:
+  Ref<model::LanguageModel> model_;
+  Decoder decoder_;
+  Sampler sampler_;
+  std::vector<int32_t> tokens_;  // all in the cache, but the last one while `pending_`
+  bool pending_ = false;         // the last token was chosen and not yet computed
+  bool has_logits_ = false;
+  text::TextStream stream_{RUDA_DECODE_SKIP_SPECIAL};
+  uint32_t finish_ = RUDA_FINISH_NONE;
+  uint64_t prompt_tokens_ = 0, reused_tokens_ = 0, generated_tokens_ = 0;
+  double prompt_seconds_ = 0, generate_seconds_ = 0;
+};
+
+}  // namespace ruda::infer

@@ -1,0 +1,290 @@
+// src/infer/step.cpp - one forward pass: embedding, layers of attention and gated feed-forward, logits of the
+// last token.
+// SPDX-License-Identifier: Apache-2.0
+#include "infer/step.hpp"
+
+#include <ruda/elementwise.h>
+#include <ruda/embedding.h>
+#include <ruda/norm.h>
+#include <ruda/position.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ruda::infer {
+namespace {
+
+ruda_context context_of(const Ref<Tensor>& tensor) { return handle_of<ruda_context>(tensor->context()); }
+
+Owned<ruda_plan> plan_norm(const Ref<Tensor>& x, const Ref<Tensor>& gamma, const Ref<Tensor>& y, double eps) {
+  const ruda_tensor_desc xd = describe(x), gd = describe(gamma), yd = describe(y);
+  ruda_rms_norm_desc desc = RUDA_RMS_NORM_DESC_INIT;
+  desc.x = &xd;
+  desc.gamma = &gd;
+  desc.y = &yd;
+  desc.eps = eps;
+  Owned<ruda_plan> plan;
+  ok(ruda_rms_norm_plan_create(context_of(x), &desc, plan.out()));
+  return plan;
+}
+
+ruda_rope_params rope_params(const model::RopeConfig& rope) {
+  ruda_rope_params params = RUDA_ROPE_PARAMS_INIT;
+  params.pairing = rope.interleaved ? RUDA_ROPE_INTERLEAVED : RUDA_ROPE_HALF;
+  params.rotary_dim = rope.dim;
+  params.theta = rope.base;
+  params.scaling = rope.scaling;
+  params.factor = rope.factor;
+  params.original_positions = int64_t(rope.original_context);
+  return params;
+}
+
+Owned<ruda_plan> plan_rope(const Ref<Tensor>& x, const Ref<Tensor>& positions, const Ref<Tensor>& frequencies,
+                           const model::RopeConfig& rope) {
+  const ruda_tensor_desc xd = describe(x), pd = describe(positions);
+  ruda_tensor_desc fd = RUDA_TENSOR_DESC_INIT;
+  if (frequencies) fd = describe(frequencies);
+  const ruda_rope_params params = rope_params(rope);
+  ruda_rope_desc desc = RUDA_ROPE_DESC_INIT;
+  desc.x = &xd;
+  desc.positions = &pd;
+  desc.frequencies = frequencies ? &fd : nullptr;
+  desc.y = &xd;
+  desc.params = &params;
+  Owned<ruda_plan> plan;
+  ok(ruda_rope_plan_create(context_of(x), &desc, plan.out()));
+  return plan;
+}
+
+// The file's factors divide the frequencies.
+Ref<Tensor> divided_frequencies(const model::LanguageModel& model, Stream& stream) {
+  const Ref<Tensor>& factors = model.weights().rope_factors;
+  if (!factors) return {};
+  const int64_t count = factors->layout().elements;
+  std::vector<double> base(static_cast<size_t>(count));
+  std::vector<float> divided(static_cast<size_t>(count));
+  const ruda_rope_params params = rope_params(model.config().rope);
+  ok(ruda_rope_frequencies(&params, base.data(), count, nullptr));
+  stream.device().read(stream.queue(), divided.data(), factors->data(), uint64_t(count) * sizeof(float));
+  for (size_t i = 0; i < divided.size(); ++i) divided[i] = float(base[i] / divided[i]);
+  Ref<Tensor> out = make_tensor(model.context(), factors->layout_ref(), &stream);
+  ok(ruda_tensor_write(handle_of<ruda_stream>(stream), handle(out), divided.data(),
+                       divided.size() * sizeof(float)));
+  return out;
+}
+
+}  // namespace
+
+Ref<Tensor> Step::buffer(uint32_t dtype, std::initializer_list<int64_t> shape) {
+  Context& context = model_.context();
+  return make_tensor(context, context.layouts().contiguous(dtype, shape.begin(), int(shape.size())),
+                     stream_.get());
+}
+
+Ref<Tensor> Step::view(const Ref<Tensor>& tensor, std::initializer_list<int64_t> shape) {
+  ruda_tensor out = nullptr;
+  ok(ruda_tensor_view(handle(tensor), shape.begin(), uint32_t(shape.size()), &out));
+  return Ref<Tensor>::adopt(&get_tensor(out, -1));
+}
+
+void Step::need(const Owned<ruda_plan>& plan) {
+  ruda_plan_info info = RUDA_PLAN_INFO_INIT;
+  ok(ruda_plan_query(plan.get(), &info));
+  workspace_bytes_ = std::max(workspace_bytes_, info.workspace_bytes);
+}
+
+const Linear& Step::linear(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor>& bias,
+                           const Ref<Tensor>& y) {
+  const std::vector<const void*> key = {&x->layout(), &weight->layout(), bias ? &bias->layout() : nullptr,
+                                        &y->layout()};
+  const auto found = linears_.find(key);
+  if (found != linears_.end()) return found->second;
+  Linear& made = linears_.emplace(key, Linear(x, weight, bias, y)).first->second;
+  workspace_bytes_ = std::max(workspace_bytes_, made.workspace_bytes());
+  return made;
+}
+
+Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stream>& stream, int64_t tokens)
+    : model_(model), stream_(stream), tokens_(tokens) {
+  const model::DecoderConfig& c = model.config();
+  const model::DecoderWeights& w = model.weights();
+  const int64_t q_width = c.q_heads * c.head_dim, kv_width = c.kv_heads * c.head_dim;
+  ids_ = buffer(RUDA_I32, {tokens});
+  positions_ = buffer(RUDA_I32, {tokens});
+  hidden_ = buffer(RUDA_F32, {tokens, c.width});
+  normed_ = buffer(RUDA_F32, {tokens, c.width});
+  delta_ = buffer(RUDA_F32, {tokens, c.width});
+  q_ = buffer(RUDA_F32, {tokens, q_width});
+  k_ = buffer(RUDA_F32, {tokens, kv_width});
+  v_ = buffer(RUDA_F32, {tokens, kv_width});
+  context_ = buffer(RUDA_F32, {tokens, q_width});
+  gate_ = buffer(RUDA_F32, {tokens, c.ff_width});
+  up_ = buffer(RUDA_F32, {tokens, c.ff_width});
+  q_heads_ = view(q_, {tokens, c.q_heads, c.head_dim});
+  k_heads_ = view(k_, {tokens, c.kv_heads, c.head_dim});
+  v_heads_ = view(v_, {tokens, c.kv_heads, c.head_dim});
+  context_heads_ = view(context_, {tokens, c.q_heads, c.head_dim});
+  const int64_t begin[] = {tokens - 1, 0}, end[] = {tokens, c.width};
+  ruda_tensor last = nullptr;
+  ok(ruda_tensor_slice(handle(hidden_), begin, end, nullptr, 2, &last));
+  last_hidden_ = Ref<Tensor>::adopt(&get_tensor(last, -1));
+  last_normed_ = buffer(RUDA_F32, {1, c.width});
+  logits_ = buffer(RUDA_F32, {1, c.vocab});
+  frequencies_ = divided_frequencies(model, *stream_);
+
+  const ruda_context context = handle_of<ruda_context>(model.context());
+  {
+    const ruda_tensor_desc td = describe(w.embedding), id = describe(ids_), yd = describe(hidden_);
+    ruda_embedding_desc desc = RUDA_EMBEDDING_DESC_INIT;
+    desc.table = &td;
+    desc.ids = &id;
+    desc.y = &yd;
+    ok(ruda_embedding_plan_create(context, &desc, embed_.out()));
+  }
+  norm_ = plan_norm(hidden_, w.output_norm, normed_, c.norm_eps);
+  last_norm_ = plan_norm(last_hidden_, w.output_norm, last_normed_, c.norm_eps);
+  rope_q_ = plan_rope(q_heads_, positions_, frequencies_, c.rope);
+  rope_k_ = plan_rope(k_heads_, positions_, frequencies_, c.rope);
+  {
+    const ruda_tensor_desc kd = describe(k_heads_), vd = describe(v_heads_), kc = describe(cache.keys[0]),
+                           vc = describe(cache.values[0]);
+    ruda_paged_append_desc desc = RUDA_PAGED_APPEND_DESC_INIT;
+    desc.k = &kd;
+    desc.v = &vd;
+    desc.k_cache = &kc;
+    desc.v_cache = &vc;
+    ok(ruda_paged_append_plan_create(context, &desc, append_.out()));
+  }
+  {
+    const ruda_tensor_desc qd = describe(q_heads_), kc = describe(cache.keys[0]),
+                           vc = describe(cache.values[0]), od = describe(context_heads_);
+    ruda_paged_attention_desc desc = RUDA_PAGED_ATTENTION_DESC_INIT;
+    desc.q = &qd;
+    desc.k = &kc;
+    desc.v = &vc;
+    desc.out = &od;
+    desc.scale = 1 / std::sqrt(double(c.head_dim));
+    desc.causal = 1;
+    desc.splits = RUDA_SPLITS_AUTO;
+    ok(ruda_paged_attention_plan_create(context, &desc, attention_.out()));
+  }
+  {
+    const ruda_tensor_desc gd = describe(gate_), ud = describe(up_);
+    ruda_silu_mul_desc desc = RUDA_SILU_MUL_DESC_INIT;
+    desc.gate = &gd;
+    desc.up = &ud;
+    desc.y = &gd;
+    ok(ruda_silu_mul_plan_create(context, &desc, silu_mul_.out()));
+  }
+  {
+    const ruda_tensor_desc hd = describe(hidden_), dd = describe(delta_);
+    ruda_binary_desc desc = RUDA_BINARY_DESC_INIT;
+    desc.op = RUDA_BINARY_ADD;
+    desc.a = &hd;
+    desc.b = &dd;
+    desc.y = &hd;
+    ok(ruda_binary_plan_create(context, &desc, add_.out()));
+  }
+  for (const Owned<ruda_plan>* plan :
+       {&embed_, &norm_, &last_norm_, &rope_q_, &rope_k_, &append_, &attention_, &add_, &silu_mul_})
+    need(*plan);
+  for (const model::LayerWeights& l : w.layers) {
+    linear(normed_, l.q, l.q_bias, q_);
+    linear(normed_, l.k, l.k_bias, k_);
+    linear(normed_, l.v, l.v_bias, v_);
+    linear(context_, l.output, {}, delta_);
+    linear(normed_, l.gate, {}, gate_);
+    linear(normed_, l.up, {}, up_);
+    linear(gate_, l.down, {}, delta_);
+  }
+  linear(last_normed_, w.output, {}, logits_);
+  ok(ruda_workspace_create(context, workspace_bytes_, workspace_.out()));
+}
+
+void Step::execute(const Owned<ruda_plan>& plan, std::initializer_list<ruda_binding> bindings,
+                   const ruda_exec_opts* opts) {
+  ok(ruda_plan_execute(plan.get(), handle_of<ruda_stream>(*stream_), workspace_.get(), bindings.begin(),
+                       uint32_t(bindings.size()), opts));
+}
+
+void Step::multiply(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor>& bias,
+                    const Ref<Tensor>& y, const ruda_exec_opts* opts) {
+  linear(x, weight, bias, y)
+      .run(handle_of<ruda_stream>(*stream_), workspace_.get(), x, weight, bias, y, opts);
+}
+
+void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
+  const model::LayerWeights& l = model_.weights().layers[index];
+  const auto rotate = [&](const Owned<ruda_plan>& plan, const Ref<Tensor>& x) {
+    if (frequencies_)
+      execute(plan,
+              {bind(RUDA_ROPE_X, x), bind(RUDA_ROPE_POSITIONS, positions_),
+               bind(RUDA_ROPE_FREQUENCIES, frequencies_), bind(RUDA_ROPE_Y, x)},
+              opts);
+    else
+      execute(plan, {bind(RUDA_ROPE_X, x), bind(RUDA_ROPE_POSITIONS, positions_), bind(RUDA_ROPE_Y, x)},
+              opts);
+  };
+  execute(norm_,
+          {bind(RUDA_RMS_NORM_X, hidden_), bind(RUDA_RMS_NORM_GAMMA, l.attention_norm),
+           bind(RUDA_RMS_NORM_Y, normed_)},
+          opts);
+  multiply(normed_, l.q, l.q_bias, q_, opts);
+  multiply(normed_, l.k, l.k_bias, k_, opts);
+  multiply(normed_, l.v, l.v_bias, v_, opts);
+  rotate(rope_q_, q_heads_);
+  rotate(rope_k_, k_heads_);
+  execute(append_,
+          {bind(RUDA_PAGED_APPEND_K, k_heads_), bind(RUDA_PAGED_APPEND_V, v_heads_),
+           bind_handle(RUDA_PAGED_APPEND_SCHEDULE, cache.schedule.get()),
+           bind(RUDA_PAGED_APPEND_K_CACHE, cache.keys[index]),
+           bind(RUDA_PAGED_APPEND_V_CACHE, cache.values[index])},
+          opts);
+  execute(attention_,
+          {bind(RUDA_PAGED_ATTENTION_Q, q_heads_), bind(RUDA_PAGED_ATTENTION_K, cache.keys[index]),
+           bind(RUDA_PAGED_ATTENTION_V, cache.values[index]),
+           bind_handle(RUDA_PAGED_ATTENTION_SCHEDULE, cache.schedule.get()),
+           bind(RUDA_PAGED_ATTENTION_OUT, context_heads_)},
+          opts);
+  multiply(context_, l.output, {}, delta_, opts);
+  const auto add_delta = [&] {
+    execute(add_, {bind(RUDA_BINARY_A, hidden_), bind(RUDA_BINARY_B, delta_), bind(RUDA_BINARY_Y, hidden_)},
+            opts);
+  };
+  add_delta();
+  execute(norm_,
+          {bind(RUDA_RMS_NORM_X, hidden_), bind(RUDA_RMS_NORM_GAMMA, l.feed_forward_norm),
+           bind(RUDA_RMS_NORM_Y, normed_)},
+          opts);
+  multiply(normed_, l.gate, {}, gate_, opts);
+  multiply(normed_, l.up, {}, up_, opts);
+  execute(silu_mul_,
+          {bind(RUDA_SILU_MUL_GATE, gate_), bind(RUDA_SILU_MUL_UP, up_), bind(RUDA_SILU_MUL_Y, gate_)}, opts);
+  multiply(gate_, l.down, {}, delta_, opts);
+  add_delta();
+}
+
+void Step::run(const Cache& cache, const int32_t* ids, const int32_t* positions, float* logits,
+               const StopSign& stop) {
+  const ruda_stream stream = handle_of<ruda_stream>(*stream_);
+  ruda_exec_opts opts{};
+  opts.struct_size = sizeof opts;
+  if (stop.cancel) opts.cancel = handle_of<ruda_cancel>(*stop.cancel);
+  const ruda_exec_opts* given = stop.cancel ? &opts : nullptr;
+  const uint64_t bytes = uint64_t(tokens_) * sizeof(int32_t);
+  ok(ruda_tensor_write(stream, handle(ids_), ids, bytes));
+  ok(ruda_tensor_write(stream, handle(positions_), positions, bytes));
+  execute(embed_,
+          {bind(RUDA_EMBEDDING_TABLE, model_.weights().embedding), bind(RUDA_EMBEDDING_IDS, ids_),
+           bind(RUDA_EMBEDDING_Y, hidden_)},
+          given);
+  for (size_t i = 0; i < model_.weights().layers.size(); ++i) layer(cache, i, given);
+  execute(last_norm_,
+          {bind(RUDA_RMS_NORM_X, last_hidden_), bind(RUDA_RMS_NORM_GAMMA, model_.weights().output_norm),
+           bind(RUDA_RMS_NORM_Y, last_normed_)},
+          given);
+  multiply(last_normed_, model_.weights().output, {}, logits_, given);
+  ok(ruda_tensor_read(stream, handle(logits_), logits, uint64_t(model_.config().vocab) * sizeof(float)));
+}
+
+}  // namespace ruda::infer

@@ -1,0 +1,73 @@
+// src/infer/step.hpp - the plans and buffers of one forward pass over a fixed number of tokens.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "infer/calls.hpp"
+#include "model/llm/language_model.hpp"
+
+#include <ruda/attention.h>
+
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace ruda::infer {
+
+// Keys and values of all layers, and the schedule that says where tokens lie.
+struct Cache {
+  uint32_t dtype = RUDA_F16;
+  int64_t pages = 0, page_size = 0;
+  std::vector<Ref<Tensor>> keys, values;  // [pages, page_size, kv_heads, head_dim], one a layer
+  Owned<ruda_paged_schedule> schedule;
+};
+
+// A product with one weight shape; the plan serves every weight of that layout.
+class Linear {
+ public:
+  Linear() = default;
+  Linear(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor>& bias, const Ref<Tensor>& y);
+  void run(ruda_stream stream, ruda_workspace workspace, const Ref<Tensor>& x, const Ref<Tensor>& weight,
+           const Ref<Tensor>& bias, const Ref<Tensor>& y, const ruda_exec_opts* opts) const;
+  uint64_t workspace_bytes() const;
+
+ private:
+  Owned<ruda_plan> plan_;
+  bool block_ = false;
+};
+
+class Step {
+ public:
+  Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stream>& stream, int64_t tokens);
+
+  int64_t tokens() const { return tokens_; }
+  // ids and positions have `tokens` entries; the schedule is set. Logits of the last token go to `logits`.
+  void run(const Cache& cache, const int32_t* ids, const int32_t* positions, float* logits,
+           const StopSign& stop);
+
+ private:
+  Ref<Tensor> buffer(uint32_t dtype, std::initializer_list<int64_t> shape);
+  Ref<Tensor> view(const Ref<Tensor>& tensor, std::initializer_list<int64_t> shape);
+  void need(const Owned<ruda_plan>& plan);
+  const Linear& linear(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor>& bias,
+                       const Ref<Tensor>& y);
+  void layer(const Cache& cache, size_t index, const ruda_exec_opts* opts);
+  void execute(const Owned<ruda_plan>& plan, std::initializer_list<ruda_binding> bindings,
+               const ruda_exec_opts* opts);
+  void multiply(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor>& bias,
+                const Ref<Tensor>& y, const ruda_exec_opts* opts);
+
+  const model::LanguageModel& model_;
+  Ref<Stream> stream_;
+  int64_t tokens_;
+
+  Ref<Tensor> ids_, positions_, hidden_, normed_, delta_, q_, k_, v_, context_, gate_, up_;
+  Ref<Tensor> q_heads_, k_heads_, v_heads_, context_heads_;  // views [tokens, heads, head_dim]
+  Ref<Tensor> last_hidden_, last_normed_, logits_;
+  Ref<Tensor> frequencies_;
+
+  Owned<ruda_plan> embed_, norm_, last_norm_, rope_q_, rope_k_, append_, attention_, add_, silu_mul_;
+  std::map<std::vector<const void*>, Linear> linears_;
+  Owned<ruda_workspace> workspace_;
+  uint64_t workspace_bytes_ = 0;
+};
+
+}  // namespace ruda::infer

@@ -1,0 +1,133 @@
+// src/model/llm/language_model.cpp - finds every weight by name, checks its shape, and uses it where it lies.
+// SPDX-License-Identifier: Apache-2.0
+#include "model/llm/language_model.hpp"
+
+#include <functional>
+
+namespace ruda::model {
+namespace {
+
+// Weights by name, with the expected shape in the message when it differs.
+class Loader {
+ public:
+  Loader(Context& context, store::Store& store, Stream& stream, uint64_t total, ruda_progress_fn progress,
+         void* user)
+      : context_(context), store_(store), stream_(stream), total_(total), progress_(progress), user_(user) {}
+
+  Ref<Tensor> need(const std::string& name, std::initializer_list<int64_t> shape) {
+    Ref<Tensor> tensor = optional(name, shape);
+    RUDA_CHECK(tensor, RUDA_E_NOT_FOUND, -1, "tensor %s is missing", name.c_str());
+    return tensor;
+  }
+
+  Ref<Tensor> optional(const std::string& name, std::initializer_list<int64_t> shape) {
+    const store::GgufFile& file = store_.gguf();
+    const store::GgufTensor* found = file.find_tensor(name);
+    if (!found) return {};
+    const uint64_t index = uint64_t(found - file.tensors.data());
+    bool same = found->rank == shape.size();
+    std::string want, have;
+    size_t axis = 0;
+    for (int64_t extent : shape) {
+      same = same && found->shape[axis] == extent;
+      want += (axis ? ", " : "") + std::to_string(extent);
+      ++axis;
+    }
+    for (uint32_t i = 0; i < found->rank; ++i) have += (i ? ", " : "") + std::to_string(found->shape[i]);
+    RUDA_CHECK(same, RUDA_E_FORMAT, -1, "tensor %s has shape [%s], expected [%s]", name.c_str(), have.c_str(),
+               want.c_str());
+    Ref<Tensor> tensor = load(index, *found);
+    bytes += found->bytes.size();
+    parameters += uint64_t(tensor->layout().elements);
+    report();
+    return tensor;
+  }
+
+  uint64_t bytes = 0, parameters = 0;
+
+ private:
+  Ref<Tensor> load(uint64_t index, const store::GgufTensor& found) {
+    if (!context_.asynchronous()) return store::mapped_tensor(store_, context_, index);
+    const Layout layout = store::layout_of(store_, index);
+    Ref<Tensor> tensor = make_tensor(context_, context_.layouts().intern(layout), &stream_);
+    context_.device().write(stream_.queue(), tensor->data(), found.bytes.data(), found.bytes.size());
+    return tensor;
+  }
+  void report() {
+    if (!progress_) return;
+    const int32_t answer = progress_(user_, bytes, total_);
+    if (answer) {
+      Error error;
+      error.status = RUDA_E_CALLBACK;
+      error.native_code = answer;
+      error.text = format("progress callback returned %d after %llu of %llu bytes", answer,
+                          (unsigned long long)bytes, (unsigned long long)total_);
+      throw error;
+    }
+  }
+  Context& context_;
+  store::Store& store_;
+  Stream& stream_;
+  uint64_t total_;
+  ruda_progress_fn progress_;
+  void* user_;
+};
+
+uint64_t data_bytes(const store::GgufFile& file) {
+  uint64_t total = 0;
+  for (const store::GgufTensor& tensor : file.tensors) total += tensor.bytes.size();
+  return total;
+}
+
+void require_dtype(const Ref<Tensor>& tensor, uint32_t dtype, const char* what) {
+  if (tensor)
+    RUDA_CHECK(tensor->layout().dtype == dtype, RUDA_E_UNSUPPORTED, -1, "%s has dtype %s, expected %s", what,
+               dtype_name(tensor->layout().dtype), dtype_name(dtype));
+}
+
+}  // namespace
+
+LanguageModel::LanguageModel(Context& context, Ref<store::Store> store, ruda_progress_fn progress, void* user)
+    : context_(context),
+      store_(std::move(store)),
+      config_(read_config(store_->gguf())),
+      tokenizer_(make<text::Tokenizer>(nullptr, store_)) {
+  DecoderConfig& c = config_;
+  c.vocab = int64_t(tokenizer_->vocabulary().size());
+  const auto stream = make<Stream>(context.cell(), context, context.device().open_stream());
+  Loader load(context, *store_, *stream, data_bytes(store_->gguf()), progress, user);
+  DecoderWeights& w = weights_;
+  w.embedding = load.need("token_embd.weight", {c.vocab, c.width});
+  w.output_norm = load.need("output_norm.weight", {c.width});
+  w.output = load.optional("output.weight", {c.vocab, c.width});
+  if (!w.output) w.output = w.embedding;
+  w.rope_factors = load.optional("rope_freqs.weight", {c.rope.dim / 2});
+  require_dtype(w.output_norm, RUDA_F32, "tensor output_norm.weight");
+  require_dtype(w.rope_factors, RUDA_F32, "tensor rope_freqs.weight");
+  const int64_t q_width = c.q_heads * c.head_dim, kv_width = c.kv_heads * c.head_dim;
+  for (int64_t i = 0; i < c.layers; ++i) {
+    const std::string blk = "blk." + std::to_string(i) + ".";
+    LayerWeights layer;
+    layer.attention_norm = load.need(blk + "attn_norm.weight", {c.width});
+    layer.q = load.need(blk + "attn_q.weight", {q_width, c.width});
+    layer.k = load.need(blk + "attn_k.weight", {kv_width, c.width});
+    layer.v = load.need(blk + "attn_v.weight", {kv_width, c.width});
+    layer.q_bias = load.optional(blk + "attn_q.bias", {q_width});
+    layer.k_bias = load.optional(blk + "attn_k.bias", {kv_width});
+    layer.v_bias = load.optional(blk + "attn_v.bias", {kv_width});
+    layer.output = load.need(blk + "attn_output.weight", {c.width, q_width});
+    layer.feed_forward_norm = load.need(blk + "ffn_norm.weight", {c.width});
+    layer.gate = load.need(blk + "ffn_gate.weight", {c.ff_width, c.width});
+    layer.up = load.need(blk + "ffn_up.weight", {c.ff_width, c.width});
+    layer.down = load.need(blk + "ffn_down.weight", {c.width, c.ff_width});
+    for (const Ref<Tensor>* norm :
+         {&layer.attention_norm, &layer.feed_forward_norm, &layer.q_bias, &layer.k_bias, &layer.v_bias})
+      require_dtype(*norm, RUDA_F32, (blk + "norm or bias").c_str());
+    w.layers.push_back(std::move(layer));
+  }
+  if (context.asynchronous()) stream->sync();
+  weight_bytes_ = load.bytes;
+  parameters_ = load.parameters;
+}
+
+}  // namespace ruda::model

@@ -1,0 +1,314 @@
+// tests/cuda/fake_runtime.cpp - the functions of the CUDA runtime that the library calls, on host memory.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Goals: order between streams, events, capture, pools and failures behave as documented, so that the
+// library's runtime is tested without a GPU. Non-goals: kernels do nothing; one thread. Rejected: mocking
+// each call by expectation, which would test the calls and not the order that they make.
+#include "cuda/fake_runtime.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+struct CUstream_st;
+
+namespace {
+
+// What one cudaEventRecord marked; a wait keeps it though the event is recorded anew.
+struct Record {
+  bool happened = false;
+  CUstream_st* stream = nullptr;
+};
+
+struct Op {
+  std::function<void()> work;
+  std::shared_ptr<Record> wait = nullptr;  // blocks until it happened
+};
+
+}  // namespace
+
+struct CUgraph_st {
+  std::vector<Op> ops;
+};
+struct CUgraphExec_st {
+  std::vector<Op> ops;
+};
+struct CUevent_st {
+  std::shared_ptr<Record> record;
+};
+struct CUstream_st {
+  std::deque<Op> queue;
+  bool held = false;
+  CUgraph_st* capture = nullptr;
+};
+struct CUmemPoolHandle_st {};
+
+namespace {
+
+cudaError_t last_error = cudaSuccess, next_launch = cudaSuccess, next_sync = cudaSuccess;
+uint64_t room = uint64_t(1) << 40;
+int device_count = 1, driver = 13000, device = 0, allocations = 0, host_blocks = 0, launches = 0;
+struct Block {
+  void* data;
+  uint64_t bytes;
+};
+std::vector<Block> blocks;
+
+cudaError_t give(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+void pump(CUstream_st& stream, bool force) {
+  while (!stream.queue.empty() && (force || !stream.held)) {
+    Op& op = stream.queue.front();
+    if (op.wait && !op.wait->happened) {
+      if (op.wait->stream != &stream) pump(*op.wait->stream, force);
+      if (!op.wait->happened) return;
+    }
+    const Op now = std::move(op);
+    stream.queue.pop_front();
+    if (now.work) now.work();
+  }
+}
+
+void submit(cudaStream_t stream, Op op) {
+  if (stream->capture) {
+    stream->capture->ops.push_back(std::move(op));
+    return;
+  }
+  stream->queue.push_back(std::move(op));
+  pump(*stream, false);
+}
+
+cudaError_t take(void** out, uint64_t bytes) {
+  if (bytes > room) return give(cudaErrorMemoryAllocation);
+  *out = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
+  room -= bytes;
+  ++allocations;
+  blocks.push_back({*out, bytes});
+  return cudaSuccess;
+}
+
+void drop(void* data) {
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (blocks[i].data != data) continue;
+    room += blocks[i].bytes;
+    std::free(data);
+    blocks.erase(blocks.begin() + std::ptrdiff_t(i));
+    return;
+  }
+  std::abort();  // freed twice or never allocated
+}
+
+CUmemPoolHandle_st the_pool;
+
+}  // namespace
+
+namespace fake {
+
+void hold(void* stream, bool held) {
+  static_cast<CUstream_st*>(stream)->held = held;
+  pump(*static_cast<CUstream_st*>(stream), false);
+}
+void set_room(uint64_t bytes) { room = bytes; }
+int device_allocations() { return allocations; }
+int host_allocations() { return host_blocks; }
+void fail_next_launch(cudaError_t error) { next_launch = error; }
+void fail_next_sync(cudaError_t error) { next_sync = error; }
+int kernel_launches() { return launches; }
+int live_blocks() { return int(blocks.size()); }
+void set_devices(int count, int version) { device_count = count, driver = version; }
+
+}  // namespace fake
+
+extern "C" {
+
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
+cudaError_t cudaPeekAtLastError() { return last_error; }
+const char* cudaGetErrorName(cudaError_t error) {
+  return error == cudaErrorIllegalAddress ? "cudaErrorIllegalAddress" : "cudaError";
+}
+const char* cudaGetErrorString(cudaError_t) { return "an error of the fake runtime"; }
+
+cudaError_t cudaGetDeviceCount(int* out) {
+  *out = device_count;
+  if (driver < 13000) return give(cudaErrorInsufficientDriver);
+  return device_count ? cudaSuccess : give(cudaErrorNoDevice);
+}
+cudaError_t cudaDriverGetVersion(int* out) { return *out = driver, cudaSuccess; }
+cudaError_t cudaRuntimeGetVersion(int* out) { return *out = 13000, cudaSuccess; }
+cudaError_t cudaGetDevice(int* out) { return *out = device, cudaSuccess; }
+cudaError_t cudaSetDevice(int wanted) {
+  if (wanted < 0 || wanted >= device_count) return give(cudaErrorInvalidDevice);
+  device = wanted;
+  return cudaSuccess;
+}
+cudaError_t cudaInitDevice(int, unsigned, unsigned) { return cudaSuccess; }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int) {
+  std::memset(out, 0, sizeof *out);
+  std::strcpy(out->name, "fake GPU");
+  out->major = 9;
+  out->multiProcessorCount = 132;
+  out->maxThreadsPerMultiProcessor = 2048;
+  out->l2CacheSize = 60 << 20;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* out, cudaDeviceAttr which, int) {
+  *out = which == cudaDevAttrMemoryPoolsSupported ? 1 : 227 << 10;
+  return cudaSuccess;
+}
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* out, const void*) {
+  std::memset(out, 0, sizeof *out);
+  return cudaSuccess;
+}
+cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* out, unsigned) {
+  return *out = new CUevent_st, cudaSuccess;
+}
+cudaError_t cudaEventCreate(cudaEvent_t* out) { return cudaEventCreateWithFlags(out, 0); }
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  auto record = std::make_shared<Record>();
+  record->stream = stream;
+  event->record = record;
+  submit(stream, {[record] { record->happened = true; }});
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (!event->record || event->record->happened) return cudaSuccess;
+  pump(*event->record->stream, false);
+  return event->record->happened ? cudaSuccess : give(cudaErrorNotReady);
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (event->record && !event->record->happened) pump(*event->record->stream, true);
+  return cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float* out, cudaEvent_t, cudaEvent_t) { return *out = 0.5f, cudaSuccess; }
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned) {
+  return *out = new CUstream_st, cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  pump(*stream, true);
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (stream->capture) return give(cudaErrorStreamCaptureUnsupported);
+  pump(*stream, true);
+  return give(std::exchange(next_sync, cudaSuccess));
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  if (stream->capture) return give(cudaErrorStreamCaptureUnsupported);
+  pump(*stream, false);
+  return stream->queue.empty() ? cudaSuccess : give(cudaErrorNotReady);
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  if (event->record) submit(stream, {{}, event->record});
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetDevice(cudaStream_t, int* out) { return *out = 0, cudaSuccess; }
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  stream->capture = new CUgraph_st;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* out) {
+  *out = std::exchange(stream->capture, nullptr);
+  return *out ? cudaSuccess : give(cudaErrorIllegalState);
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long long) {
+  return *out = new CUgraphExec_st{graph->ops}, cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  delete exec;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  for (const Op& op : exec->ops) submit(stream, op);
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostAlloc(void** out, size_t bytes, unsigned) {
+  ++host_blocks;
+  return *out = std::calloc(1, bytes), cudaSuccess;
+}
+cudaError_t cudaMalloc(void** out, size_t bytes) { return take(out, bytes); }
+cudaError_t cudaFree(void* data) { return drop(data), cudaSuccess; }
+cudaError_t cudaMallocFromPoolAsync(void** out, size_t bytes, cudaMemPool_t, cudaStream_t) {
+  return take(out, bytes);
+}
+cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
+  submit(stream, {[data] { drop(data); }});
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* out, const cudaMemPoolProps*) {
+  return *out = &the_pool, cudaSuccess;
+}
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t) { return cudaSuccess; }
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
+cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total) {
+  *free_bytes = room;
+  *total = room;
+  for (const Block& block : blocks) *total += block.bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
+  submit(stream, {[=] { std::memcpy(to, from, bytes); }});
+  return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
+  submit(stream, {[=] { std::memset(to, value, bytes); }});
+  return cudaSuccess;
+}
+
+// What nvcc's host code calls.
+cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t stream) {
+  ++launches;
+  if (next_launch != cudaSuccess) return give(std::exchange(next_launch, cudaSuccess));
+  submit(stream, {[] {}});
+  return cudaSuccess;
+}
+cudaError_t __cudaGetKernel(cudaKernel_t* out, const void* symbol) {
+  return *out = static_cast<cudaKernel_t>(const_cast<void*>(symbol)), cudaSuccess;
+}
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** args, size_t shared,
+                               cudaStream_t stream) {
+  return cudaLaunchKernel(kernel, grid, block, args, shared, stream);
+}
+void** __cudaRegisterFatBinary(void*) {
+  static void* handle = nullptr;
+  return &handle;
+}
+void __cudaRegisterFatBinaryEnd(void**) {}
+void __cudaUnregisterFatBinary(void**) {}
+void __cudaRegisterFunction(void**, const char*, char*, const char*, int, void*, void*, void*, void*, int*) {}
+void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int) {}
+
+static dim3 pushed_grid, pushed_block;
+static size_t pushed_shared;
+static void* pushed_stream;
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
+  pushed_grid = grid, pushed_block = block, pushed_shared = shared, pushed_stream = stream;
+  return 0;
+}
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream) {
+  *grid = pushed_grid, *block = pushed_block, *shared = pushed_shared;
+  *static_cast<void**>(stream) = pushed_stream;
+  return cudaSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,26 @@
+// tests/cuda/fake_runtime.hpp - a CUDA runtime in host memory: streams are queues of copies that tests can
+// hold back.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace fake {
+
+// Work of a held stream waits until something synchronizes with it.
+void hold(void* stream, bool held);
+// Device memory that is left; beyond it allocation fails as on a full device.
+void set_room(uint64_t bytes);
+// How often device memory was asked of the driver.
+int device_allocations();
+int host_allocations();
+// The next kernel launch or the next synchronisation fails like this.
+void fail_next_launch(cudaError_t error);
+void fail_next_sync(cudaError_t error);
+int kernel_launches();
+// Device allocations that are alive.
+int live_blocks();
+void set_devices(int count, int driver_version);
+
+}  // namespace fake

@@ -1,0 +1,380 @@
+/* tests/infer/session.c - sessions on a small random model: prompts, tokens, text, stops, cancelling, errors.
+ */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <ruda/ruda.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define OK(call) assert_int_equal((call), RUDA_OK)
+
+typedef struct fixture {
+  ruda_context context;
+  ruda_store store;
+  ruda_model model;
+  ruda_tokenizer tokenizer;
+  ruda_session session;
+} fixture;
+
+static const char* message(void) {
+  static ruda_error_info info;
+  info.struct_size = sizeof info;
+  ruda_last_error(&info);
+  return info.message;
+}
+
+static int setup(void** state) {
+  fixture* f = calloc(1, sizeof *f);
+  ruda_context_desc desc = RUDA_CONTEXT_DESC_INIT;
+  const char* path = getenv("RUDA_TINY_MODEL");
+  desc.backend = RUDA_BACKEND_CPU;
+  OK(ruda_context_create(&desc, &f->context));
+  OK(ruda_store_open(path, NULL, &f->store));
+  OK(ruda_model_load(f->context, f->store, NULL, &f->model));
+  OK(ruda_model_get_tokenizer(f->model, &f->tokenizer));
+  OK(ruda_session_create(f->model, NULL, &f->session));
+  *state = f;
+  return 0;
+}
+
+static int teardown(void** state) {
+  fixture* f = *state;
+  uint64_t live = 0;
+  ruda_release(f->session);
+  ruda_release(f->store);
+  ruda_release(f->model);
+  ruda_release(f->tokenizer);
+  OK(ruda_context_live_objects(f->context, &live));
+  assert_int_equal(live, 0);
+  ruda_release(f->context);
+  free(f);
+  return 0;
+}
+
+static uint64_t generate(ruda_session session, const int32_t* prompt, uint64_t count, int32_t* out,
+                         uint64_t most) {
+  uint64_t n = 0;
+  OK(ruda_session_prompt(session, prompt, count, NULL, NULL, NULL));
+  while (n < most) {
+    ruda_status status = ruda_session_next(session, &out[n]);
+    if (status == RUDA_OK || out[n] >= 0) ++n;
+    if (status == RUDA_END_OF_DATA) break;
+    OK(status);
+  }
+  return n;
+}
+
+static void info_of(ruda_session session, ruda_session_info* info) {
+  const ruda_session_info empty = RUDA_SESSION_INFO_INIT;
+  *info = empty;
+  OK(ruda_session_get_info(session, info));
+}
+
+/* One token at a time, in batches, and all at once give the same logits up to the rounding of batches. */
+static void prompt_in_pieces(void** state) {
+  fixture* f = *state;
+  int32_t prompt[70];
+  float *whole = malloc(sizeof(float) * 266), *pieces = malloc(sizeof(float) * 266);
+  ruda_session_desc desc = RUDA_SESSION_DESC_INIT;
+  ruda_session other = NULL;
+  ruda_model_info model = RUDA_MODEL_INFO_INIT;
+  double scale = 0, off = 0;
+  uint64_t i;
+  OK(ruda_model_get_info(f->model, &model));
+  assert_int_equal(model.vocab_size, 266);
+  for (i = 0; i < 70; ++i) prompt[i] = (int32_t)(i * 37 % 256);
+  OK(ruda_session_prompt(f->session, prompt, 70, NULL, NULL, NULL));
+  OK(ruda_session_logits(f->session, whole, 266));
+  desc.batch_tokens = 1;
+  OK(ruda_session_create(f->model, &desc, &other));
+  OK(ruda_session_prompt(other, prompt, 70, NULL, NULL, NULL));
+  OK(ruda_session_logits(other, pieces, 266));
+  for (i = 0; i < 266; ++i) {
+    double d = whole[i] - pieces[i];
+    scale += whole[i] * whole[i] / 266;
+    off += d * d / 266;
+  }
+  /* batches round activations to bf16: 2^-8 in each of 14 products, as independent errors */
+  assert_true(off < scale * 14 * 1.0 / 65536);
+  ruda_release(other);
+  free(whole);
+  free(pieces);
+}
+
+static void common_beginning_is_reused(void** state) {
+  fixture* f = *state;
+  int32_t prompt[8] = {72, 101, 108, 108, 111, 32, 119, 33}, first[16], second[16];
+  ruda_session_info info;
+  uint64_t a = generate(f->session, prompt, 8, first, 16), b;
+  b = generate(f->session, prompt, 8, second, 16);
+  assert_int_equal(a, b);
+  assert_memory_equal(first, second, a * sizeof *first);
+  info_of(f->session, &info);
+  assert_int_equal(info.reused_tokens, 7);
+  assert_int_equal(info.prompt_tokens, 1);
+  assert_int_equal(info.generated_tokens, b);
+  prompt[4] = 0;
+  OK(ruda_session_prompt(f->session, prompt, 8, NULL, NULL, NULL));
+  info_of(f->session, &info);
+  assert_int_equal(info.reused_tokens, 4);
+}
+
+static void rewind_and_tokens(void** state) {
+  fixture* f = *state;
+  int32_t prompt[4] = {65, 66, 67, 68}, out[8], held[16];
+  float logits[266];
+  uint64_t count = 0;
+  assert_int_equal(generate(f->session, prompt, 4, out, 5), 5);
+  OK(ruda_session_tokens(f->session, held, 16, &count));
+  assert_int_equal(count, 9);
+  assert_memory_equal(held, prompt, sizeof prompt);
+  assert_memory_equal(held + 4, out, 5 * sizeof *out);
+  OK(ruda_session_rewind(f->session, 4));
+  OK(ruda_session_tokens(f->session, NULL, 0, &count));
+  assert_int_equal(count, 4);
+  assert_int_equal(ruda_session_logits(f->session, logits, 266), RUDA_E_STATE);
+  assert_int_equal(ruda_session_rewind(f->session, 5), RUDA_E_ARGUMENT);
+  assert_non_null(strstr(message(), "holds 4"));
+}
+
+typedef struct collected {
+  char text[4096];
+  size_t bytes;
+  int calls, stop_after;
+} collected;
+
+static int32_t collect(void* user, const char* text, uint64_t bytes, int32_t token) {
+  collected* c = user;
+  (void)token;
+  memcpy(c->text + c->bytes, text, bytes);
+  c->bytes += bytes;
+  c->text[c->bytes] = 0;
+  return ++c->calls == c->stop_after;
+}
+
+static void generate_delivers_what_next_text_gives(void** state) {
+  fixture* f = *state;
+  ruda_generate_options options = RUDA_GENERATE_OPTIONS_INIT;
+  collected pushed = {{0}, 0, 0, 0};
+  char pulled[4096] = "", piece[1025];
+  uint32_t finish = 0;
+  int i;
+  options.max_new_tokens = 20;
+  options.on_text = collect;
+  options.user = &pushed;
+  OK(ruda_session_prompt_text(f->session, "over there", 10, NULL, NULL, NULL));
+  OK(ruda_session_generate(f->session, &options, &finish));
+  OK(ruda_session_prompt_text(f->session, "over there", 10, NULL, NULL, NULL));
+  for (i = 0; i < 20; ++i) {
+    uint64_t needed = 0;
+    int32_t token = -1;
+    ruda_status status = ruda_session_next_text(f->session, piece, sizeof piece, &needed, &token);
+    assert_true(needed <= sizeof piece);
+    strcat(pulled, piece);
+    if (status == RUDA_END_OF_DATA) break;
+    OK(status);
+  }
+  assert_int_equal(strncmp(pushed.text, pulled, strlen(pulled)), 0);
+  assert_true(finish == RUDA_FINISH_LENGTH || finish == RUDA_FINISH_EOS);
+}
+
+static void stop_text_ends_generation(void** state) {
+  fixture* f = *state;
+  ruda_generate_options options = RUDA_GENERATE_OPTIONS_INIT;
+  collected all = {{0}, 0, 0, 0}, cut = {{0}, 0, 0, 0};
+  uint32_t finish = 0;
+  char stop[3] = "";
+  const char* stops[1];
+  options.max_new_tokens = 30;
+  options.on_text = collect;
+  options.user = &all;
+  OK(ruda_session_prompt_text(f->session, "a", 1, NULL, NULL, NULL));
+  OK(ruda_session_generate(f->session, &options, &finish));
+  assert_true(all.bytes > 8);
+  memcpy(stop, all.text + 5, 2); /* may fall inside a character: any bytes can stop */
+  stops[0] = stop;
+  options.user = &cut;
+  options.stops = stops;
+  options.stop_count = 1;
+  OK(ruda_session_prompt_text(f->session, "a", 1, NULL, NULL, NULL));
+  OK(ruda_session_generate(f->session, &options, &finish));
+  assert_int_equal(finish, RUDA_FINISH_STOP);
+  assert_null(strstr(cut.text, stop));
+  assert_int_equal(strncmp(all.text, cut.text, cut.bytes), 0);
+}
+
+static void callback_ends_generation(void** state) {
+  fixture* f = *state;
+  ruda_generate_options options = RUDA_GENERATE_OPTIONS_INIT;
+  collected three = {{0}, 0, 0, 3};
+  ruda_session_info info;
+  uint32_t finish = 0;
+  options.on_text = collect;
+  options.user = &three;
+  OK(ruda_session_prompt_text(f->session, "abc", 3, NULL, NULL, NULL));
+  OK(ruda_session_generate(f->session, &options, &finish));
+  assert_int_equal(finish, RUDA_FINISH_CALLBACK);
+  info_of(f->session, &info);
+  assert_int_equal(info.generated_tokens, 3);
+}
+
+static int32_t stop_at_once(void* user, uint64_t done, uint64_t total) {
+  ++*(int*)user;
+  assert_true(done <= total);
+  return 42;
+}
+
+static void progress_can_stop(void** state) {
+  fixture* f = *state;
+  ruda_session_desc desc = RUDA_SESSION_DESC_INIT;
+  ruda_session session = NULL;
+  ruda_error_info info = RUDA_ERROR_INFO_INIT;
+  int32_t prompt[40] = {0};
+  uint64_t count = 0;
+  int calls = 0;
+  desc.batch_tokens = 16;
+  OK(ruda_session_create(f->model, &desc, &session));
+  assert_int_equal(ruda_session_prompt(session, prompt, 40, stop_at_once, &calls, NULL), RUDA_E_CALLBACK);
+  ruda_last_error(&info);
+  assert_int_equal(info.native_code, 42);
+  assert_int_equal(calls, 1);
+  OK(ruda_session_tokens(session, NULL, 0, &count));
+  assert_int_equal(count, 16);
+  OK(ruda_session_prompt(session, prompt, 40, NULL, NULL, NULL));
+  ruda_release(session);
+}
+
+static void cancel_leaves_the_session_usable(void** state) {
+  fixture* f = *state;
+  ruda_generate_options options = RUDA_GENERATE_OPTIONS_INIT;
+  int32_t prompt[3] = {1, 2, 3}, token = 0;
+  ruda_cancel cancel = NULL;
+  OK(ruda_cancel_create(&cancel));
+  OK(ruda_cancel_request(cancel));
+  assert_int_equal(ruda_session_prompt(f->session, prompt, 3, NULL, NULL, cancel), RUDA_E_CANCELLED);
+  OK(ruda_cancel_reset(cancel));
+  OK(ruda_session_prompt(f->session, prompt, 3, NULL, NULL, cancel));
+  OK(ruda_cancel_request(cancel));
+  options.cancel = cancel;
+  assert_int_equal(ruda_session_generate(f->session, &options, NULL), RUDA_E_CANCELLED);
+  OK(ruda_session_next(f->session, &token));
+  ruda_release(cancel);
+}
+
+static void capacity_ends_generation(void** state) {
+  fixture* f = *state;
+  ruda_session_desc desc = RUDA_SESSION_DESC_INIT;
+  ruda_sampling sampling = RUDA_SAMPLING_INIT;
+  ruda_session session = NULL;
+  int32_t prompt[17] = {0};
+  uint32_t finish = 0;
+  ruda_session_info info;
+  desc.token_capacity = 16;
+  OK(ruda_session_create(f->model, &desc, &session));
+  sampling.temperature = 1;
+  sampling.seed = 3;
+  OK(ruda_session_set_sampling(session, &sampling));
+  assert_int_equal(ruda_session_prompt(session, prompt, 17, NULL, NULL, NULL), RUDA_E_ARGUMENT);
+  assert_non_null(strstr(message(), "holds 16"));
+  OK(ruda_session_prompt(session, prompt, 8, NULL, NULL, NULL));
+  OK(ruda_session_generate(session, NULL, &finish));
+  info_of(session, &info);
+  assert_true(finish == RUDA_FINISH_CAPACITY || finish == RUDA_FINISH_EOS);
+  assert_true(info.token_count <= 16);
+  ruda_release(session);
+}
+
+static void same_seed_same_answer(void** state) {
+  fixture* f = *state;
+  ruda_sampling sampling = RUDA_SAMPLING_INIT;
+  int32_t prompt[3] = {9, 8, 7}, first[24], second[24];
+  uint64_t a, b;
+  sampling.temperature = 1.5;
+  sampling.top_k = 50;
+  sampling.top_p = 0.95;
+  sampling.seed = 99;
+  OK(ruda_session_set_sampling(f->session, &sampling));
+  a = generate(f->session, prompt, 3, first, 24);
+  OK(ruda_session_set_sampling(f->session, &sampling));
+  b = generate(f->session, prompt, 3, second, 24);
+  assert_int_equal(a, b);
+  assert_memory_equal(first, second, a * sizeof *first);
+}
+
+static void every_cache_dtype_answers(void** state) {
+  fixture* f = *state;
+  const uint32_t dtypes[] = {RUDA_F32, RUDA_F16, RUDA_BF16};
+  int32_t prompt[5] = {10, 20, 30, 40, 50}, token = 0;
+  size_t i;
+  for (i = 0; i < 3; ++i) {
+    ruda_session_desc desc = RUDA_SESSION_DESC_INIT;
+    ruda_session session = NULL;
+    desc.cache_dtype = dtypes[i];
+    OK(ruda_session_create(f->model, &desc, &session));
+    OK(ruda_session_prompt(session, prompt, 5, NULL, NULL, NULL));
+    OK(ruda_session_next(session, &token));
+    ruda_release(session);
+  }
+}
+
+static void errors(void** state) {
+  fixture* f = *state;
+  ruda_session_desc desc = RUDA_SESSION_DESC_INIT;
+  ruda_session session = NULL;
+  int32_t bad[2] = {1, 266}, token = 0;
+  char small[16];
+  float logits[4];
+  assert_int_equal(ruda_session_next(f->session, &token), RUDA_E_STATE);
+  assert_int_equal(ruda_session_logits(f->session, logits, 4), RUDA_E_SHAPE);
+  assert_int_equal(ruda_session_prompt(f->session, bad, 2, NULL, NULL, NULL), RUDA_E_INDEX);
+  assert_non_null(strstr(message(), "tokens[1] is 266, the vocabulary has 266"));
+  assert_int_equal(ruda_session_prompt(f->session, bad, 0, NULL, NULL, NULL), RUDA_E_ARGUMENT);
+  assert_int_equal(ruda_session_prompt(f->session, NULL, 2, NULL, NULL, NULL), RUDA_E_NULL);
+  assert_int_equal(ruda_session_next_text(f->session, small, sizeof small, NULL, NULL), RUDA_E_ARGUMENT);
+  desc.cache_dtype = RUDA_I32;
+  assert_int_equal(ruda_session_create(f->model, &desc, &session), RUDA_E_ARGUMENT);
+  desc.cache_dtype = 0;
+  desc.batch_tokens = 5000;
+  assert_int_equal(ruda_session_create(f->model, &desc, &session), RUDA_E_ARGUMENT);
+  assert_null(session);
+}
+
+static void chat_prompt_renders_and_answers(void** state) {
+  fixture* f = *state;
+  ruda_chat_message messages[2] = {{"user", "hello", 0}, {"assistant", "hi", 0}};
+  char text[256];
+  uint64_t needed = 0;
+  int32_t token = 0;
+  OK(ruda_chat_render(f->tokenizer, messages, 2, NULL, text, sizeof text, &needed));
+  assert_string_equal(text,
+                      "<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\nhi<|im_end|>\n"
+                      "<|im_start|>assistant\n");
+  OK(ruda_session_prompt_text(f->session, text, needed - 1, NULL, NULL, NULL));
+  OK(ruda_session_next(f->session, &token));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(prompt_in_pieces, setup, teardown),
+      cmocka_unit_test_setup_teardown(common_beginning_is_reused, setup, teardown),
+      cmocka_unit_test_setup_teardown(rewind_and_tokens, setup, teardown),
+      cmocka_unit_test_setup_teardown(generate_delivers_what_next_text_gives, setup, teardown),
+      cmocka_unit_test_setup_teardown(stop_text_ends_generation, setup, teardown),
+      cmocka_unit_test_setup_teardown(callback_ends_generation, setup, teardown),
+      cmocka_unit_test_setup_teardown(progress_can_stop, setup, teardown),
+      cmocka_unit_test_setup_teardown(cancel_leaves_the_session_usable, setup, teardown),
+      cmocka_unit_test_setup_teardown(capacity_ends_generation, setup, teardown),
+      cmocka_unit_test_setup_teardown(same_seed_same_answer, setup, teardown),
+      cmocka_unit_test_setup_teardown(every_cache_dtype_answers, setup, teardown),
+      cmocka_unit_test_setup_teardown(errors, setup, teardown),
+      cmocka_unit_test_setup_teardown(chat_prompt_renders_and_answers, setup, teardown),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
