@@ -28,8 +28,8 @@ typedef struct ruda_copy_desc {
 
 /** Makes a plan for copy. Exact where the dtypes allow it, else one rounding to nearest even; deterministic;
  *  capturable.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE,
- *  RUDA_E_UNSUPPORTED. [T] */
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT (options), RUDA_E_SHAPE,
+ *  RUDA_E_DTYPE, RUDA_E_UNSUPPORTED. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_copy_plan_create(ruda_context context, const ruda_copy_desc* desc,
                                                      ruda_plan* out) RUDA_NX;
 

@@ -85,7 +85,8 @@ typedef struct ruda_generate_options {
 /** Makes a session: one conversation with its own cache, sampler and stream. The model lives as long as the
  *  session.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT, RUDA_E_OOM_HOST,
- *  RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_UNSUPPORTED. [T] */
+ *  RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK (the caller's allocator), RUDA_E_UNSUPPORTED,
+ *  RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_session_create(ruda_model model, const ruda_session_desc* desc,
                                                    ruda_session* out) RUDA_NX;
 
