@@ -59,7 +59,7 @@ typedef struct ruda_matmul_desc {
 
 /** Makes a plan for matmul. Error of an element before activation and rounding: at most
  *  (k + 2) * 2^-24 * sum_k |a| |b|, with scales (k + 4) in place of (k + 2). FP8 operands on a GPU's tensor
- *  cores (math not STRICT): 2^-9 * sum_k |a| |b| more; F32 operands with math TF32: 2^-9 * sum_k |a| |b| more.
+ *  cores (math not STRICT) and F32 operands with math TF32: 2^-9 * sum_k |a| |b| more.
  *  An activation adds the error of its row in unary. Then one rounding to c.
  *  The bits of an element do not depend on the thread count nor on the other elements of its matrix, but may
  *  on m, n and k, and on a GPU also on its model and NVIDIA's library. On processors with bf16 instructions
