@@ -1,5 +1,6 @@
 // cuda/elementwise/vector.cuh - y[i] = f(a[i]) and y[i] = f(a[i], b[i]) over dense operands, in 16-byte
-// accesses. SPDX-License-Identifier: Apache-2.0
+// accesses.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "device/vec.cuh"
 #include "runtime/launch.hpp"

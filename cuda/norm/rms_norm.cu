@@ -1,5 +1,6 @@
 // cuda/norm/rms_norm.cu - rms_norm on the GPU: a row in the registers of a warp or a block, or one pass more
-// for any row. SPDX-License-Identifier: Apache-2.0
+// for any row.
+// SPDX-License-Identifier: Apache-2.0
 #include "device/convert.cuh"
 #include "device/reduce.cuh"
 #include "device/vec.cuh"

@@ -1,5 +1,6 @@
 // cuda/runtime/cublaslt.hpp - the part of cuBLASLt that is used, declared here so that no header of it is
-// needed. SPDX-License-Identifier: Apache-2.0
+// needed.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "runtime/device.hpp"
 

@@ -1,5 +1,6 @@
 // tests/cuda/gpu_runtime.cpp - the CUDA runtime layer on a real GPU: order, graphs, faults, memory,
-// processes. SPDX-License-Identifier: Apache-2.0
+// processes.
+// SPDX-License-Identifier: Apache-2.0
 #include "support/op_run.hpp"
 
 #include <chrono>
