@@ -130,8 +130,8 @@ typedef struct ruda_matmul_block_desc {
  *  than 4 rows, never on the thread count; on a GPU on its row of x and of weights, on n and k, on the GPU's
  *  model, and on whether x has up to 4, up to 64 or more rows, in the last case also on how many and on
  *  NVIDIA's library. A row of x with NaN or Inf is computed as STRICT if among up to 4. Where the scale of a
- *  block is not finite, elements that use it are Inf or NaN. On a GPU the workspace of more than 64 rows holds
- *  the weights as bf16. Deterministic; capturable. Source: the block formats of the GGUF project.
+ *  block is not finite, elements that use it are Inf or NaN. On a GPU the workspace of more than 64 rows
+ *  holds the weights as bf16. Deterministic; capturable. Source: the block formats of the GGUF project.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
  *  (options), RUDA_E_UNSUPPORTED. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_matmul_block_plan_create(ruda_context context,
