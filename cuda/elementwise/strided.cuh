@@ -27,8 +27,7 @@ void merge_axes(Strided<N>& s) {
   for (int axis = 0; axis < s.rank; ++axis) {
     if (s.shape[axis] == 1) continue;
     bool joins = rank > 0;
-    for (int k = 0; k < N && joins; ++k)
-      joins = s.strides[k][rank - 1] == s.shape[axis] * s.strides[k][axis];
+    for (int k = 0; k < N && joins; ++k) joins = s.strides[k][rank - 1] == s.shape[axis] * s.strides[k][axis];
     const int to = joins ? rank - 1 : rank++;
     s.shape[to] = joins ? s.shape[to] * s.shape[axis] : s.shape[axis];
     for (int k = 0; k < N; ++k) s.strides[k][to] = s.strides[k][axis];

@@ -37,8 +37,8 @@ __device__ inline void widen(const Vec<T, N>& from, float (&to)[N]) {
 }
 
 // A thread takes Pieces pieces, a block's width apart, and loads all before it uses the first. The last
-// elements, less than a piece, go one by one. f computes in F32: f.template operator()<Y>(a...); its result is
-// rounded once. y may be one of the inputs.
+// elements, less than a piece, go one by one. f computes in F32: f.template operator()<Y>(a...); its result
+// is rounded once. y may be one of the inputs.
 template <int N, int Pieces, class Y, class F, class A>
 __global__ void __launch_bounds__(vector_threads)
     vector_unary(int64_t elements, Y* y, const F f, const A* a) {

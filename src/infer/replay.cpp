@@ -4,7 +4,7 @@
 
 #include "plan/paged_schedule.hpp"
 
-#include <ruda/reduce.h>
+#include <ruda/sample.h>
 
 #include <chrono>
 #include <numeric>
@@ -22,13 +22,11 @@ constexpr auto look_time = std::chrono::milliseconds(2);
 Replay::Replay(const model::LanguageModel& model, const Cache& cache, const Ref<Stream>& stream)
     : cache_(cache), stream_(stream), step_(std::make_unique<Step>(model, cache, stream, 1)) {
   const ruda_tensor_desc logits = describe(step_->logits()), ids = describe(step_->ids());
-  ruda_reduce_desc desc = RUDA_REDUCE_DESC_INIT;
-  desc.op = RUDA_REDUCE_ARGMAX;
-  desc.x = &logits;
-  desc.y = &ids;
-  desc.axes = 2;
+  ruda_sample_desc desc = RUDA_SAMPLE_DESC_INIT;
+  desc.logits = &logits;
+  desc.tokens = &ids;
   const ruda_context context = handle_of<ruda_context>(stream->context());
-  ok(ruda_reduce_plan_create(context, &desc, choose_.out()));
+  ok(ruda_sample_plan_create(context, &desc, choose_.out()));
   ruda_plan_info info = RUDA_PLAN_INFO_INIT;
   ok(ruda_plan_query(choose_.get(), &info));
   ok(ruda_workspace_create(context, info.workspace_bytes, workspace_.out()));
@@ -52,7 +50,8 @@ void Replay::enqueue() {
   const ruda_stream stream = handle_of<ruda_stream>(*stream_);
   ok(ruda_paged_schedule_advance(cache_.schedule.get(), stream));
   step_->run(cache_, StopSign{});
-  const ruda_binding bindings[] = {bind(RUDA_REDUCE_X, step_->logits()), bind(RUDA_REDUCE_Y, step_->ids())};
+  const ruda_binding bindings[] = {bind(RUDA_SAMPLE_LOGITS, step_->logits()),
+                                   bind(RUDA_SAMPLE_TOKENS, step_->ids())};
   ok(ruda_plan_execute(choose_.get(), stream, workspace_.get(), bindings, 2, nullptr));
   const DeviceScope scope(stream_->device());
   try {

@@ -28,7 +28,7 @@ int32_t rule(int32_t token) { return token == after ? ending : (token * 5 + 17) 
 
 void set_kernels(bool on) {
   if (!on) {
-    for (const char* name : {"advance_schedule", "post_word", "reduce_outputs"}) fake::set_kernel(name, {});
+    for (const char* name : {"advance_schedule", "post_word", "sample_rows"}) fake::set_kernel(name, {});
     return;
   }
   fake::set_kernel("advance_schedule", [](void** args) {
@@ -50,8 +50,11 @@ void set_kernels(bool on) {
       ring[n % ruda::DeviceRing::slots] = uint64_t(n + 1) << 32 | *word;
     };
   });
-  fake::set_kernel("reduce_outputs",
-                   [](void** args) { return [y = arg<int32_t*>(args, 1)] { *y = rule(*y); }; });
+  fake::set_kernel("sample_rows", [](void** args) {
+    // logits, params, random, history, lengths, tokens
+    int32_t* tokens = static_cast<int32_t**>(args[0])[5];
+    return [tokens] { *tokens = rule(*tokens); };
+  });
 }
 
 struct Chat {
