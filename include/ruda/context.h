@@ -168,7 +168,8 @@ RUDA_API ruda_status RUDA_CALL ruda_capture_end(ruda_stream stream, ruda_graph* 
 /** Submits a graph to a stream of the same context.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (stream of another context), RUDA_E_WRONG_STREAM
  *  (a tensor of the graph was last written on another stream), RUDA_E_CAPTURE_UNSAFE (the stream is under
- *  capture), RUDA_E_DEVICE, RUDA_E_STREAM_POISONED. [S] */
+ *  capture), RUDA_E_DEVICE, RUDA_E_STREAM_POISONED, RUDA_E_STATE (a schedule that it advances
+ *  has no room for the step). [S] */
 RUDA_API ruda_status RUDA_CALL ruda_graph_launch(ruda_graph graph, ruda_stream stream) RUDA_NX;
 
 RUDA_END

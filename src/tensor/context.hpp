@@ -8,6 +8,7 @@
 #include "tensor/layout.hpp"
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -67,6 +68,13 @@ class Context final : public Object {
   std::unique_ptr<ContextPart> owned_part_;  // after layouts_: it holds layouts
 };
 
+// What the host does when a graph is launched whose work changes something that the host mirrors.
+struct LaunchStep {
+  const void* owner;
+  std::function<void()> check;  // may refuse the launch by throwing
+  std::function<void()> apply;  // after all checks; does not fail
+};
+
 class Stream final : public Object {
  public:
   static constexpr Kind kind = Kind::stream;
@@ -86,6 +94,8 @@ class Stream final : public Object {
   }
   void poison(const Error& error) noexcept;
   void sync();
+  // True when all submitted work is done.
+  bool query();
 
   // Capture: objects that recorded work uses are kept for the graph. One thread at a time.
   bool capturing() const { return capturing_.load(std::memory_order_acquire); }
@@ -99,8 +109,11 @@ class Stream final : public Object {
     std::unique_ptr<DeviceGraph> graph;
     std::vector<std::shared_ptr<const void>> kept;
     std::unordered_map<Storage*, bool> storages;  // of `kept`; true = written
+    std::vector<LaunchStep> steps;
   };
   Captured end_capture();
+  // Capturing: adds what the host does at each launch; RUDA_E_STATE for a second step of one owner.
+  void before_launch(LaunchStep step);
   void keep(std::shared_ptr<const void> object) { kept_.push_back(std::move(object)); }
   void keep(Storage& storage, bool written);
   void keep_object(const Object& object);
@@ -111,6 +124,7 @@ class Stream final : public Object {
   std::atomic<bool> capturing_{false};
   std::vector<std::shared_ptr<const void>> kept_;
   std::unordered_map<Storage*, bool> kept_storages_;
+  std::vector<LaunchStep> steps_;
   const uint32_t generation_ = watch_forks();
   Context& context_;  // kept alive by the cell's parent
   std::shared_ptr<DeviceStream> queue_;
