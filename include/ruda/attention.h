@@ -128,9 +128,10 @@ typedef struct ruda_paged_append_desc {
 #define RUDA_PAGED_APPEND_DESC_INIT \
   { (uint32_t)sizeof(ruda_paged_append_desc), 0, NULL, NULL, NULL, NULL, NULL, NULL }
 
-/** Makes a plan for paged_append. Deterministic; capturable. Execute fails with RUDA_E_ARGUMENT, and
- *  writes nothing, when two queries name one slot, a position is not below its sequence's length, or a
- *  page that is written belongs to two sequences (the caller copies shared pages first).
+/** Makes a plan for paged_append. Deterministic; capturable. Execute fails and writes nothing with
+ *  RUDA_E_STATE when the schedule was never set, and with RUDA_E_ARGUMENT when two queries name one slot, a
+ *  position is not below its sequence's length, or a page that is written belongs to two sequences (the
+ *  caller copies shared pages first).
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE,
  *  RUDA_E_UNSUPPORTED. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_paged_append_plan_create(ruda_context context,
