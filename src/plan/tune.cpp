@@ -177,10 +177,15 @@ void Program::tune(Stream& stream) const {
     }
   }
 
-  {
+  try {
     const ScratchOperands operands(problem_, stream);
     const Scratch workspace(stream, workspace_bytes_);
     measure(stream, operands.slots(), workspace.data());
+  } catch (const Error& error) {
+    if (error.status / 1000 != RUDA_E_ARGUMENT / 1000) throw;
+    // Made-up contents that the operator refuses, such as an index into a table without rows.
+    for (Candidate& candidate : candidates_) candidate.seconds = 0;
+    return settle("not timed, made-up operands do not fit; the first that accepts");
   }
   const Candidate* fastest = &candidates_[0];
   for (const Candidate& candidate : candidates_)

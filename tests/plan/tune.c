@@ -200,6 +200,30 @@ static void objects_of_the_caller_are_not_timed(void** state) {
   OK(ruda_release(context));
 }
 
+/* Scratch operands hold zeros, which are no rows of an empty table. */
+static void operands_that_cannot_be_made_up(void** state) {
+  (void)state;
+  ruda_context context = context_with(NULL);
+  ruda_stream stream = new_stream(context);
+  const int64_t rows[2] = {0, 8}, ids[1] = {3};
+  const ruda_tensor_desc table = tensor_desc(RUDA_F32, 2, rows), indices = tensor_desc(RUDA_I32, 1, ids);
+  ruda_plan_options options = RUDA_PLAN_OPTIONS_INIT;
+  options.autotune = 1;
+  ruda_embedding_desc desc = RUDA_EMBEDDING_DESC_INIT;
+  desc.options = &options;
+  desc.table = &table;
+  desc.ids = &indices;
+  ruda_plan plan = NULL;
+  OK(ruda_embedding_plan_create(context, &desc, &plan));
+  OK(ruda_plan_warm(plan, stream));
+  const char* text = explain(plan);
+  assert_true(strstr(text, "autotune: not timed, made-up operands do not fit") ||
+              strstr(text, "autotune: one kernel accepts"));
+  OK(ruda_release(plan));
+  OK(ruda_release(stream));
+  OK(ruda_release(context));
+}
+
 /* Warms a plan of a context with this file; the answer is the explanation, the log goes to *log. */
 static const char* warm_with(const char* file, const char** log) {
   ruda_context context = context_with(file);
@@ -329,6 +353,7 @@ int main(void) {
       cmocka_unit_test(times_all_and_keeps_the_fastest),
       cmocka_unit_test(tuned_plan_computes),
       cmocka_unit_test(objects_of_the_caller_are_not_timed),
+      cmocka_unit_test(operands_that_cannot_be_made_up),
       cmocka_unit_test(keeps_times_in_a_file),
       cmocka_unit_test(refuses_hostile_files),
   };
