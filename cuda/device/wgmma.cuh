@@ -23,9 +23,9 @@ __device__ inline void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
 
-// d += a * b^T over 16 columns of k: a [64, 16], b [64, 16], bf16, F32 sums. Thread t of the four warps holds
-// row r = 16 * (t / 32) + t % 32 / 4, columns c = 8j + t % 4 * 2 and c + 1 in d[4j], d[4j + 1]; the same of row
-// r + 8 in d[4j + 2], d[4j + 3].
+// d += a * b^T over 16 columns of k: a [64, 16], b [64, 16], bf16, F32 sums. Thread t of the four warps
+// holds row r = 16 * (t / 32) + t % 32 / 4, columns c = 8j + t % 4 * 2 and c + 1 in d[4j], d[4j + 1]; the
+// same of row r + 8 in d[4j + 2], d[4j + 3].
 __device__ inline void wgmma_64x64x16(float (&d)[32], uint64_t a, uint64_t b) {
   asm volatile(
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
