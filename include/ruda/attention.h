@@ -71,10 +71,12 @@ RUDA_API ruda_status RUDA_CALL ruda_paged_schedule_set(ruda_paged_schedule sched
 
 /** The next decode step: every sequence of length above 0 grows by one token, and the queries become
  *  those tokens, one a sequence in ascending order. Pages come from the reserve of `set`. On an error
- *  nothing changes.
+ *  nothing changes. Capturable on a GPU: then each launch of the graph is the step, on the device and in
+ *  what the getters tell, and ruda_graph_launch answers RUDA_E_STATE, launching nothing, where this call
+ *  would, or where the next token's page is shared; a graph holds one step of a schedule.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (stream of another context), RUDA_E_STATE (not
- *  set yet, a sequence's table has no page left or repeats one, more sequences than max_queries),
- *  RUDA_E_CAPTURE_UNSAFE, RUDA_E_STREAM_POISONED, RUDA_E_DEVICE. [S] */
+ *  set yet, a sequence's table has no page left or repeats one, more sequences than max_queries, a second
+ *  step under one capture), RUDA_E_STREAM_POISONED, RUDA_E_DEVICE. [S] */
 RUDA_API ruda_status RUDA_CALL ruda_paged_schedule_advance(ruda_paged_schedule schedule,
                                                            ruda_stream stream) RUDA_NX;
 
