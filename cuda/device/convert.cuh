@@ -1,5 +1,6 @@
 // cuda/device/convert.cuh - conversions between element types, each rounded once, as the tensor calls
-// promise. SPDX-License-Identifier: Apache-2.0
+// promise.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ruda/tensor.h>
 

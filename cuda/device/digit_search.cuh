@@ -1,6 +1,7 @@
 // cuda/device/digit_search.cuh - finds where a sum over codes, highest first, reaches a target: digit by
 // digit,
-// without a sort. SPDX-License-Identifier: Apache-2.0
+// without a sort.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "device/cluster.cuh"
 

@@ -1,5 +1,6 @@
 // cuda/elementwise/binary.cu - binary functions on the GPU: arithmetic of dense rows in 16-byte pieces, the
-// rest by element. SPDX-License-Identifier: Apache-2.0
+// rest by element.
+// SPDX-License-Identifier: Apache-2.0
 #include "core/convert.hpp"
 #include "core/int_ops.hpp"
 #include "core/op_rows.hpp"

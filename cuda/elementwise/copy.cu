@@ -1,5 +1,6 @@
 // cuda/elementwise/copy.cu - copies on the GPU: whole memory, conversions in vectors, tiles, any strides, any
-// dtypes. SPDX-License-Identifier: Apache-2.0
+// dtypes.
+// SPDX-License-Identifier: Apache-2.0
 #include "device/block_decode.cuh"
 #include "device/convert.cuh"
 #include "elementwise/strided.cuh"

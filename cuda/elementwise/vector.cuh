@@ -1,5 +1,6 @@
 // cuda/elementwise/vector.cuh - y[i] = f(a[i]) and y[i] = f(a[i], b[i]) between F32, F16 and BF16 in accesses
-// of up to 16 bytes. SPDX-License-Identifier: Apache-2.0
+// of up to 16 bytes.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "device/convert.cuh"
 #include "device/vec.cuh"

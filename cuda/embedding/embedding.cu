@@ -1,5 +1,6 @@
 // cuda/embedding/embedding.cu - embedding on the GPU: one block of threads a row, several elements or one a
-// thread. SPDX-License-Identifier: Apache-2.0
+// thread.
+// SPDX-License-Identifier: Apache-2.0
 #include "device/block_decode.cuh"
 #include "device/convert.cuh"
 #include "device/vec.cuh"

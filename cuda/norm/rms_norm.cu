@@ -1,5 +1,6 @@
 // cuda/norm/rms_norm.cu - rms_norm on the GPU: a row in the registers of a warp, a block or a cluster, or one
-// pass more for any row. SPDX-License-Identifier: Apache-2.0
+// pass more for any row.
+// SPDX-License-Identifier: Apache-2.0
 #include "norm/row_group.cuh"
 
 #include <ruda/norm.h>

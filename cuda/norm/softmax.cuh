@@ -1,6 +1,7 @@
 // cuda/norm/softmax.cuh - the kernels of softmax and log_softmax: a row in registers, read once, or one block
 // a
-// row and three passes. SPDX-License-Identifier: Apache-2.0
+// row and three passes.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "elementwise/strided.cuh"
 #include "norm/row_group.cuh"

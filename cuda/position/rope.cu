@@ -1,5 +1,6 @@
 // cuda/position/rope.cu - rope on the GPU: a block of threads a token, which takes the sines and cosines once
-// for all heads. SPDX-License-Identifier: Apache-2.0
+// for all heads.
+// SPDX-License-Identifier: Apache-2.0
 #include "core/rope_constants.hpp"
 #include "device/convert.cuh"
 #include "device/vec.cuh"

@@ -1,6 +1,7 @@
 // cuda/sort/top_k.cu - top_k on the GPU: a search for the k-th element and a sort of the best, or one pass
 // over
-// the row for each of the k. SPDX-License-Identifier: Apache-2.0
+// the row for each of the k.
+// SPDX-License-Identifier: Apache-2.0
 #include "device/convert.cuh"
 #include "device/digit_search.cuh"
 #include "elementwise/strided.cuh"

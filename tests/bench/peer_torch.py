@@ -10,7 +10,7 @@ import sys
 
 import torch
 
-DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f8e4m3": torch.float8_e4m3fn}
 
 
 def median_seconds(call):
@@ -37,6 +37,21 @@ def matmul(dtype, sizes, rest):
     m, n, k = sizes
     torch.backends.cuda.matmul.allow_tf32 = "tf32" in rest
     a, b = random(dtype, m, k), random(dtype, n, k)
+    if dtype == torch.float8_e4m3fn:
+        one = torch.ones((), device="cuda")
+        return lambda: torch._scaled_mm(a, b.T, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+    bias = random(dtype, n) if "bias" in rest else None
+    if "gelu" in rest:
+        return lambda: torch.nn.functional.gelu(torch.nn.functional.linear(a, b, bias), approximate="tanh")
+    if "relu" in rest:
+        return lambda: torch.nn.functional.relu(a @ b.T)
+    return lambda: torch.nn.functional.linear(a, b, bias) if bias is not None else a @ b.T
+
+
+def matmul_block(sizes):
+    """PyTorch has no packed weights: the same product with dense bf16 weights."""
+    m, n, k = sizes
+    a, b = random(torch.bfloat16, m, k), random(torch.bfloat16, n, k)
     return lambda: a @ b.T
 
 
@@ -156,6 +171,8 @@ CASES = {
 def case_of(name):
     """"rms_norm bf16 16384x8192" -> a call; None for other names"""
     words = name.split()
+    if words[0] == "matmul_block" and len(words) == 3:
+        return matmul_block([int(n) for n in words[2].split("x")])
     if len(words) < 3 or words[0] not in CASES or words[1] not in DTYPES or not re.fullmatch(r"\d+(x\d+)*", words[2]):
         return None
     return CASES[words[0]](DTYPES[words[1]], [int(n) for n in words[2].split("x")], words[3:])

@@ -7,7 +7,11 @@
 #include "support/runner.hpp"
 #include "tensor/context.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
+#include <tuple>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,15 +19,16 @@ using namespace ruda::test;
 
 namespace {
 
-ruda_tensor make(Env& env, int64_t bytes) {
+ruda_tensor make(ruda_context context, int64_t bytes) {
   ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
   desc.dtype = RUDA_U8;
   desc.rank = 1;
   desc.shape = &bytes;
   ruda_tensor tensor = nullptr;
-  MUST(ruda_tensor_create(env.context, &desc, &tensor));
+  MUST(ruda_tensor_create(context, &desc, &tensor));
   return tensor;
 }
+ruda_tensor make(Env& env, int64_t bytes) { return make(env.context, bytes); }
 
 void* data_of(ruda_tensor tensor) {
   void* data = nullptr;
@@ -380,6 +385,54 @@ RUDA_TEST(failed_launch_poisons) {
     ruda_release(handle);
 }
 
+// Candidates are launched on scratch memory between events; a capture refuses that and stays valid.
+RUDA_TEST(autotune_times_kernels) {
+  const int64_t shape[] = {64, 256};
+  ruda_tensor_desc x = RUDA_TENSOR_DESC_INIT;
+  x.dtype = RUDA_F32;
+  x.rank = 2;
+  x.shape = shape;
+  ruda_plan_options options = RUDA_PLAN_OPTIONS_INIT;
+  options.autotune = 1;
+  ruda_binary_desc desc = RUDA_BINARY_DESC_INIT;
+  desc.op = RUDA_BINARY_ADD;
+  desc.options = &options;
+  desc.a = desc.b = &x;
+  ruda_plan plan = nullptr;
+  MUST(ruda_binary_plan_create(env.context, &desc, &plan));
+  MUST(ruda_capture_begin(env.stream));
+  CHECK_FAILS(ruda_plan_warm(plan, env.stream), RUDA_E_CAPTURE_UNSAFE, -1, "ruda_plan_warm");
+  ruda_graph graph = nullptr;
+  MUST(ruda_capture_end(env.stream, &graph));
+  ruda_release(graph);
+  const int before = fake::kernel_launches();
+  MUST(ruda_plan_warm(plan, env.stream));
+  CHECK(fake::kernel_launches() >= before + 4, "%d launches", fake::kernel_launches() - before);
+  char text[2048];
+  MUST(ruda_plan_explain(plan, text, sizeof text, nullptr));
+  // The fake's events are half a millisecond apart, so the first that accepts stays.
+  for (const char* piece : {"autotune: fastest of those timed", "cuda/binary/vector: ", "cuda/binary/simt: "})
+    CHECK(std::strstr(text, piece), "\"%s\" is not in: %s", piece, text);
+  const int warmed = fake::kernel_launches();
+  MUST(ruda_plan_warm(plan, env.stream));
+  CHECK(fake::kernel_launches() == warmed, "a second warm launched kernels");
+  ruda_release(plan);
+
+  // What fails on the device is the caller's to know, not a reason to take another kernel.
+  options.strategy = RUDA_STRATEGY_AUTO;
+  const int64_t other[] = {65, 256};
+  x.shape = other;
+  ruda_stream stream = nullptr;
+  MUST(ruda_stream_create(env.context, 0, &stream));
+  MUST(ruda_binary_plan_create(env.context, &desc, &plan));
+  fake::fail_next_launch(cudaErrorIllegalAddress);
+  CHECK_FAILS(ruda_plan_warm(plan, stream), RUDA_E_DEVICE, -1, "cudaErrorIllegalAddress");
+  CHECK_FAILS(ruda_plan_warm(plan, stream), RUDA_E_STREAM_POISONED, -1, "cudaErrorIllegalAddress");
+  MUST(ruda_plan_warm(plan, env.stream));
+  ruda_release(plan);
+  ruda_release(stream);
+}
+
 RUDA_TEST(index_report) {
   using namespace ruda;
   auto& queue = static_cast<cuda::CudaStream&>(get_stream(env.stream).queue());
@@ -430,6 +483,47 @@ RUDA_TEST(child_of_fork) {
   ruda_release(x);
 }
 
+// Between contexts of two devices, of one device, and of two backends.
+RUDA_TEST(copies_between_contexts) {
+  fake::set_devices(2, 13000);
+  for (const auto& [backend, device, refused] : {std::tuple{RUDA_BACKEND_CUDA, 1, false},
+                                                 {RUDA_BACKEND_CUDA, 1, true},
+                                                 {RUDA_BACKEND_CUDA, 0, false},
+                                                 {RUDA_BACKEND_CPU, 0, false}}) {
+    fake::refuse_peers(refused);
+    ruda_context_desc desc = RUDA_CONTEXT_DESC_INIT;
+    desc.backend = uint32_t(backend);
+    desc.device = device;
+    ruda_context there = nullptr;
+    ruda_stream stream = nullptr;
+    MUST(ruda_context_create(&desc, &there));
+    MUST(ruda_stream_create(there, 0, &stream));
+    const auto sent = bytes(5000, 9);
+    ruda_tensor x = make(env, 5000), y = make(there, 5000), back = make(env, 5000);
+    const int before = fake::copies_between_devices();
+    MUST(ruda_tensor_write(env.stream, x, sent.data(), sent.size()));
+    MUST(ruda_tensor_copy(stream, x, y));
+    MUST(ruda_tensor_copy(env.stream, y, back));
+    std::vector<uint8_t> got(5000);
+    MUST(ruda_tensor_read(env.stream, back, got.data(), got.size()));
+    CHECK(got == sent, "backend %d, device %d: different bytes", backend, device);
+    const int made = fake::copies_between_devices() - before;
+    CHECK(made == (backend == RUDA_BACKEND_CUDA && device == 1 && !refused ? 2 : 0), "%d peer copies", made);
+    // What is not a plain transfer is refused, and the source may go while its copy is pending.
+    ruda_tensor shorter = make(there, 10);
+    CHECK_FAILS(ruda_tensor_copy(stream, x, shorter), RUDA_E_SHAPE, 2, "shape");
+    MUST(ruda_tensor_copy(stream, x, y));
+    ruda_release(x);
+    MUST(ruda_tensor_read(stream, y, got.data(), got.size()));
+    CHECK(got == sent, "a released source changed its copy");
+    for (void* handle : {static_cast<void*>(y), static_cast<void*>(back), static_cast<void*>(shorter),
+                         static_cast<void*>(stream), static_cast<void*>(there)})
+      ruda_release(handle);
+  }
+  fake::refuse_peers(false);
+  fake::set_devices(1, 13000);
+}
+
 RUDA_TEST(no_driver) {
   ruda_context_desc desc = RUDA_CONTEXT_DESC_INIT;
   desc.backend = RUDA_BACKEND_CUDA;
@@ -447,4 +541,64 @@ RUDA_TEST(no_driver) {
               "desc.device is 1, this machine has 1");
   desc.device = -1;
   CHECK_FAILS(ruda_context_create(&desc, &context), RUDA_E_ARGUMENT, 0, "desc.device is -1");
+}
+
+// What the library's host side adds to a launch: the fake runtime's own launch is taken off.
+RUDA_BENCH(host_cost) {
+  using Clock = std::chrono::steady_clock;
+  const auto time = [](const auto& once) {
+    constexpr int rounds = 20000;
+    double best = 1;
+    for (int pass = 0; pass < 5; ++pass) {
+      const auto start = Clock::now();
+      for (int i = 0; i < rounds; ++i) once();
+      best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count() / rounds);
+    }
+    return best * 1e9;
+  };
+  int64_t shape[] = {4, 512}, width = 512;
+  ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT, row = RUDA_TENSOR_DESC_INIT;
+  desc.dtype = row.dtype = RUDA_F32;
+  desc.rank = 2;
+  desc.shape = shape;
+  row.rank = 1;
+  row.shape = &width;
+  ruda_tensor x = nullptr, gamma = nullptr, y = nullptr;
+  MUST(ruda_tensor_create(env.context, &desc, &x));
+  MUST(ruda_tensor_create(env.context, &row, &gamma));
+  MUST(ruda_rms_norm(env.stream, x, gamma, 1e-5, &y));
+  ruda_tensor_desc xd = RUDA_TENSOR_DESC_INIT, gd = RUDA_TENSOR_DESC_INIT, yd = RUDA_TENSOR_DESC_INIT;
+  MUST(ruda_tensor_get_desc(x, &xd));
+  MUST(ruda_tensor_get_desc(gamma, &gd));
+  MUST(ruda_tensor_get_desc(y, &yd));
+  ruda_rms_norm_desc norm = RUDA_RMS_NORM_DESC_INIT;
+  norm.x = &xd;
+  norm.gamma = &gd;
+  norm.y = &yd;
+  norm.eps = 1e-5;
+  ruda_plan plan = nullptr;
+  MUST(ruda_rms_norm_plan_create(env.context, &norm, &plan));
+  ruda_binding bindings[3]{};
+  const ruda_tensor bound[] = {x, gamma, y};
+  const uint32_t slots[] = {RUDA_RMS_NORM_X, RUDA_RMS_NORM_GAMMA, RUDA_RMS_NORM_Y};
+  for (int i = 0; i < 3; ++i) bindings[i] = {slots[i], RUDA_BIND_TENSOR, {bound[i]}};
+  Borrowed bare(env);
+  const double launch = time([&] { cudaLaunchKernel(nullptr, dim3(1), dim3(1), nullptr, 0, bare.native); });
+  const double execute =
+      time([&] { MUST(ruda_plan_execute(plan, env.stream, nullptr, bindings, 3, nullptr)); });
+  const double eager = time([&] {
+    ruda_tensor out = nullptr;
+    MUST(ruda_rms_norm(env.stream, x, gamma, 1e-5, &out));
+    ruda_release(out);
+  });
+  const double allocation = time([&] {
+    ruda_tensor out = nullptr;
+    MUST(ruda_tensor_create(env.context, &desc, &out));
+    ruda_release(out);
+  });
+  std::printf("host: plan execute %.0f ns, eager %.0f ns above a launch (%.0f ns here), tensor %.0f ns\n",
+              execute - launch, eager - launch, launch, allocation);
+  for (void* handle :
+       {static_cast<void*>(x), static_cast<void*>(gamma), static_cast<void*>(y), static_cast<void*>(plan)})
+    ruda_release(handle);
 }

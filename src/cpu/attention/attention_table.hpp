@@ -76,4 +76,24 @@ struct AttentionTable {
 
 RUDA_ISA_TABLE(AttentionTable, attention_table)
 
+// The same with the AMX tile unit: dims are multiples of 32.
+constexpr int64_t attention_group = 16;  // rows that share a tile
+
+constexpr int64_t attention_tile_scratch(int64_t rows, int64_t head_dim, int64_t value_dim) {
+  const int64_t groups = (rows + attention_group - 1) / attention_group;
+  const int64_t lines = attention_group * value_dim,
+                packed = attention_tile * (attention_group + 16 + head_dim + value_dim);
+  return (packed > lines ? packed : lines) + groups * attention_group * (head_dim + value_dim + 16);
+}
+
+struct AttentionTileTable {
+  void (*attend[3][3])(const AttentionRows& rows, float* scratch);
+};
+
+#if defined(__x86_64__)
+namespace amx {
+extern const AttentionTileTable attention_tiles;
+}
+#endif
+
 }  // namespace ruda::cpu

@@ -30,10 +30,11 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 namespace vector_rows {
 
-constexpr int64_t smallest_block = 12;    // rows; below it a tile's transposition outweighs its use
-constexpr int64_t auto_keys = 256;        // keys that AUTO gives a part
-constexpr int64_t auto_rows = 512;        // rows times parts up to which AUTO splits
-constexpr int64_t serial_cost = 1 << 13;  // vector steps (about 3 us) below which one thread does all
+constexpr uint32_t largest_tile_block = 256;  // rows
+constexpr int64_t smallest_block = 12;        // rows; below it a tile's transposition outweighs its use
+constexpr int64_t auto_keys = 256;            // keys that AUTO gives a part
+constexpr int64_t auto_rows = 512;            // rows times parts up to which AUTO splits
+constexpr int64_t serial_cost = 1 << 13;      // vector steps (about 3 us) below which one thread does all
 constexpr int64_t tasks_per_thread = 4;
 
 // A block of rows of a run.
@@ -47,10 +48,11 @@ struct State {
   int64_t kv_heads, queries, scratch_floats;
   uint32_t largest_block, splits;
   int q_index, cache_index, threads;
+  bool tiles;
   WorkspaceSlot scratch, items, partials;
 };
 
-Verdict prepare(const Problem& p, Prepare& prep) {
+Verdict prepare_with(const Problem& p, Prepare& prep, bool tiles) {
   const Operand &q = p[Q], &k = p[K], &v = p[V], &out = p[OUT], &lse = p[LSE];
   const auto& d = p.as<ruda_paged_attention_desc>();
   if (q.dim(0) * std::max<int64_t>(q.dim(1), 1) > INT32_MAX) return "more than 2^31 - 1 rows";
@@ -78,10 +80,18 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   s.cache_index = dtype_index(k.dtype());
   s.threads = thread_count(p);
 
+  s.tiles = tiles;
+
   const int64_t rows = s.queries * r.group;
-  s.largest_block =
-      uint32_t(std::clamp<int64_t>(ceil_div(rows, 6) * 6, 6, r.head_dim + r.value_dim > 512 ? 24 : 96));
-  s.scratch_floats = ceil_div(attention_scratch(s.largest_block, r.head_dim, r.value_dim), 16) * 16;
+  if (tiles) {
+    s.largest_block = attention_group;
+    while (s.largest_block < rows && s.largest_block < largest_tile_block) s.largest_block *= 2;
+    s.scratch_floats = attention_tile_scratch(s.largest_block, r.head_dim, r.value_dim);
+  } else {
+    s.largest_block =
+        uint32_t(std::clamp<int64_t>(ceil_div(rows, 6) * 6, 6, r.head_dim + r.value_dim > 512 ? 24 : 96));
+    s.scratch_floats = ceil_div(attention_scratch(s.largest_block, r.head_dim, r.value_dim), 16) * 16;
+  }
   s.scratch = prep.book<float>(s.scratch_floats * s.threads);
   s.items = prep.book<Item>(s.queries + ceil_div(rows, smallest_block));
   const int64_t all_rows = s.queries * q.dim(1);
@@ -91,6 +101,8 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   prep.note(std::string(isa_name(isa())) + (s.splits ? ", split" : ""));
   return nullptr;
 }
+
+Verdict prepare(const Problem& p, Prepare& prep) { return prepare_with(p, prep, false); }
 
 // What one step comes to.
 struct Step {
@@ -119,7 +131,7 @@ int64_t count_parts(const State& s, const Step& step) {
 // it.
 int64_t choose_block(const State& s, const Step& step, int64_t parts) {
   int64_t block = s.largest_block;
-  while (block / 2 >= smallest_block &&
+  while (block / 2 >= (s.tiles ? attention_group : smallest_block) &&
          ceil_div(step.rows, block) * s.kv_heads * parts < tasks_per_thread * s.threads)
     block /= 2;
   return block;
@@ -148,7 +160,10 @@ void run(const Launch& l) {
   const int64_t q_bytes = dtype_info(l.problem[Q].dtype()).block_bytes,
                 cache_bytes = dtype_info(l.problem[K].dtype()).block_bytes;
   const AttentionTable& table = RUDA_ISA_PICK(AttentionTable, attention_table);
-  const auto attend = table.attend[s.q_index][s.cache_index];
+  auto attend = table.attend[s.q_index][s.cache_index];
+#if defined(__x86_64__)
+  if (s.tiles) attend = amx::attention_tiles.attend[s.q_index][s.cache_index];
+#endif
 
   const auto task = [&](int64_t index, float* scratch) {
     const int64_t part = index % parts, head = index / parts % s.kv_heads;
@@ -200,6 +215,31 @@ void run(const Launch& l) {
 }
 
 }  // namespace vector_rows
+
+namespace amx_tiles {
+
+constexpr int64_t few_rows = 32;  // of one kv head; below, most of a tile would lie idle
+
+Verdict prepare(const Problem& p, Prepare& prep) {
+#if defined(__x86_64__)
+  const auto& d = p.as<ruda_paged_attention_desc>();
+  const int64_t group = p[Q].dim(1) / std::max<int64_t>(p[K].dim(2), 1);
+  if (isa() < Isa::amx) return "needs AMX";
+  if (p.math == RUDA_MATH_STRICT) return "strict arithmetic was asked for";
+  if (p[Q].dim(2) % 32 || p[V].dim(3) % 32) return "a dim is no multiple of 32";
+  if (p.forced_kernel.empty()) {
+    // The bits of a row may depend on the number of queries under AUTO alone.
+    if (d.splits != RUDA_SPLITS_AUTO) return "splits are not AUTO";
+    if (p[Q].dim(0) * group < few_rows) return "few rows";
+  }
+  return vector_rows::prepare_with(p, prep, true);
+#else
+  (void)p, (void)prep;
+  return "needs AMX";
+#endif
+}
+
+}  // namespace amx_tiles
 
 // The formula, one key at a time; a history is never split.
 namespace plain {
@@ -257,7 +297,8 @@ void run(const Launch& l) {
 
 }  // namespace plain
 
-constexpr Kernel list[] = {{"cpu/paged_attention/rows", vector_rows::prepare, vector_rows::run},
+constexpr Kernel list[] = {{"cpu/paged_attention/amx", amx_tiles::prepare, vector_rows::run},
+                           {"cpu/paged_attention/rows", vector_rows::prepare, vector_rows::run},
                            {"cpu/paged_attention/scalar", plain::prepare, plain::run}};
 
 }  // namespace
