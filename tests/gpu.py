@@ -210,7 +210,7 @@ def bench(options, deadline):
         if not path.exists() or deadline - time.monotonic() < 10:
             continue
         command = [path, "--bench", "--backend", "cuda", "--json", out, "--seed", "1"]
-        code, output, _ = run(command, min(90, deadline - time.monotonic()))
+        code, output, _ = run(command, min(200, deadline - time.monotonic()))
         if code not in (0, SKIPPED):
             failed.append((op, tail(output)))
             print(f"---- bench {family}/{op} ended with {code}\n{tail(output)}")
