@@ -131,7 +131,7 @@ esac
 # address sanitizer. Little optimisation and line numbers alone keep that build short; see also src/meson.build.
 small=
 for name in core tensor plan cpu store model infer ops; do small="$small --suite $name"; done
-checked="-Ddebug=true -Doptimization=1 -Dc_args=-g1 -Dcpp_args=-g1 -Dcuda=disabled -Db_lundef=false"
+checked="-Ddebug=true -Doptimization=1 -Db_ndebug=false -Dc_args=-g1 -Dcpp_args=-g1 -Dcuda=disabled -Db_lundef=false"
 fuzz=false
 export RUDA_TEST_LEVEL=0
 clang=$(command -v clang-14 || command -v clang)
@@ -140,7 +140,10 @@ if [ -n "$clang" ]; then
   cached=$(command -v ccache)
   export CC="$cached $clang" CXX="$cached $folder/clang++${tool#clang}"
 fi
-report='abort_on_error=0:exitcode=99:allocator_may_return_null=1'
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+options=allocator_may_return_null=1:detect_stack_use_after_return=1
+export ASAN_OPTIONS=$options:detect_leaks=1
+export TSAN_OPTIONS=allocator_may_return_null=1:halt_on_error=1:second_deadlock_stack=1
 if [ "$backend" = cpu ] && { wants asan || wants fuzz; }; then
   targets=
   [ "$suite" != fuzz ] || targets=fuzzers
@@ -149,20 +152,16 @@ if [ "$backend" = cpu ] && { wants asan || wants fuzz; }; then
   targets=
 fi
 if [ -n "${sanitized:-}" ] && wants asan; then
-  export ASAN_OPTIONS=$report:detect_leaks=1:detect_stack_use_after_return=1
-  export UBSAN_OPTIONS=print_stacktrace=1
   check build-asan asan -t 3 $small
   # The Python package of the plain build, with the sanitized library in place of its own.
   runtime=$([ -z "$clang" ] || "$clang" -print-file-name=libclang_rt.asan-x86_64.so)
   if [ -f "$runtime" ] && [ -d build-test/bindings/python ]; then
-    # The interpreter frees little of its own at its end.
-    export ASAN_OPTIONS=$report:detect_leaks=0
+    # The interpreter frees little of its own at its end, so leaks are not looked for.
     check build-test python-asan -t 3 --suite python --wrapper \
-      "env LD_PRELOAD=$runtime RUDA_LIBRARY=$root/build-asan/src/libruda.so.1"
+      "env ASAN_OPTIONS=$options:detect_leaks=0 LD_PRELOAD=$runtime RUDA_LIBRARY=$root/build-asan/src/libruda.so.1"
   else
     note SKIP python-asan "needs the Python binding of the plain build and clang's shared run-time library"
   fi
-  unset ASAN_OPTIONS
 fi
 if [ "$backend" = cpu ] && wants fuzz; then
   if [ $fuzz = false ]; then
@@ -172,7 +171,6 @@ if [ "$backend" = cpu ] && wants fuzz; then
   fi
 fi
 if [ "$backend" = cpu ] && wants tsan; then
-  export TSAN_OPTIONS=$report:halt_on_error=1:second_deadlock_stack=1
   build build-tsan tsan $checked -Db_sanitize=thread && check build-tsan tsan -t 3 $small
 fi
 

@@ -1,5 +1,6 @@
 // cuda/device/cluster.cuh - blocks that run together and read each other's shared memory (compute capability
-// 9.0 on). SPDX-License-Identifier: Apache-2.0
+// 9.0 on).
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
 

@@ -52,9 +52,10 @@ typedef struct ruda_context_desc {
   uint32_t log_level;           /* most detailed level delivered; 0 = RUDA_LOG_WARNING */
   uint32_t plan_cache_capacity; /* plans that eager calls keep; 0 = 1024 */
   uint64_t memory_limit_bytes;  /* memory for tensors and workspaces; 0 = no limit; beyond it RUDA_E_BUDGET */
+  const char* tune_file;        /* copied; where autotuned plans keep their times on disk; NULL = nowhere */
 } ruda_context_desc;
 #define RUDA_CONTEXT_DESC_INIT \
-  { (uint32_t)sizeof(ruda_context_desc), 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0 }
+  { (uint32_t)sizeof(ruda_context_desc), 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, NULL }
 
 /** What a context is. Texts live as long as the context. */
 typedef struct ruda_context_info {

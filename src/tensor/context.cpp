@@ -8,7 +8,8 @@ Context::Context(const ruda_context_desc& desc, std::unique_ptr<Device> opened)
     : device_(std::move(opened)),
       backend_(device_->backend()),
       asynchronous_(device_->asynchronous()),
-      plan_cache_capacity_(desc.plan_cache_capacity ? desc.plan_cache_capacity : 1024) {
+      plan_cache_capacity_(desc.plan_cache_capacity ? desc.plan_cache_capacity : 1024),
+      tune_file_(desc.tune_file ? desc.tune_file : "") {
   log_.set(desc.log, desc.log_user, desc.log_level);
 }
 

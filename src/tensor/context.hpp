@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -36,6 +37,7 @@ class Context final : public Object {
   LayoutTable& layouts() { return layouts_; }
   Log& log() { return log_; }
   uint32_t plan_cache_capacity() const { return plan_cache_capacity_; }
+  const std::string& tune_file() const { return tune_file_; }
 
   // The part, made on first use by `make`.
   template <class P>
@@ -58,6 +60,7 @@ class Context final : public Object {
   uint32_t backend_;
   bool asynchronous_;
   uint32_t plan_cache_capacity_;
+  std::string tune_file_;
   LayoutTable layouts_;
   Log log_;
   std::mutex mutex_;

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import zipfile
 
-root, build, model = map(pathlib.Path, sys.argv[1:4])
+root, build, model = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
 
 
 def skip(why):

@@ -1,4 +1,4 @@
-/* tests/cuda/fake_library.c - the version functions of NVIDIA's libraries, in one file that tests copy about. */
+/* tests/cuda/fake_library.c - version functions of NVIDIA's libraries, in one file that tests copy about. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
 

@@ -161,6 +161,7 @@ RUDA_TEST(graph_of_an_operator) {
   release({graph, z});
 }
 
+<<<<<<< HEAD
 // What the launches of a graph do to a schedule on the device is what the getters say.
 RUDA_TEST(schedule_in_a_graph) {
   ruda_paged_schedule_desc desc = RUDA_PAGED_SCHEDULE_DESC_INIT;
@@ -244,6 +245,44 @@ RUDA_TEST(copies_between_contexts) {
     CHECK(got == values, "backend %d, device %d: a copy came back different", backend, device);
     release({back, stream, there});
   }
+=======
+// Every matmul kernel that accepts is timed by events; the choice computes.
+RUDA_TEST(autotune_on_the_gpu) {
+  const int64_t n = 512;
+  const int64_t shape[] = {n, n};
+  ruda_tensor_desc square = RUDA_TENSOR_DESC_INIT;
+  square.dtype = RUDA_F32;
+  square.rank = 2;
+  square.shape = shape;
+  ruda_plan_options options = RUDA_PLAN_OPTIONS_INIT;
+  options.autotune = 1;
+  ruda_matmul_desc desc = RUDA_MATMUL_DESC_INIT;
+  desc.options = &options;
+  desc.a = desc.b = &square;
+  ruda_plan plan = nullptr;
+  MUST(ruda_matmul_plan_create(env.context, &desc, &plan));
+  MUST(ruda_plan_warm(plan, env.stream));
+  char text[4096];
+  MUST(ruda_plan_explain(plan, text, sizeof text, nullptr));
+  CHECK(std::strstr(text, "autotune: "), "%s", text);
+  CHECK(!std::strstr(text, "not timed yet"), "%s", text);
+  std::printf("%s", text);
+  std::vector<float> ones(size_t(n * n), 1.0f), got(size_t(n * n));
+  ruda_tensor a = make_filled(env, {n, n}, ones), b = make_filled(env, {n, n}, ones),
+              c = make(env, RUDA_F32, {n, n});
+  ruda_binding bindings[3] = {};
+  for (uint32_t i = 0; i < 3; ++i) bindings[i].kind = RUDA_BIND_TENSOR;
+  bindings[0].slot = RUDA_MATMUL_A;
+  bindings[0].v.handle = a;
+  bindings[1].slot = RUDA_MATMUL_B;
+  bindings[1].v.handle = b;
+  bindings[2].slot = RUDA_MATMUL_C;
+  bindings[2].v.handle = c;
+  MUST(ruda_plan_execute(plan, env.stream, nullptr, bindings, 3, nullptr));
+  MUST(ruda_tensor_read(env.stream, c, got.data(), got.size() * 4));
+  for (const float value : got) CHECK(value == float(n), "%g", double(value));
+  release({a, b, c, plan});
+>>>>>>> main
 }
 
 RUDA_TEST(index_outside_the_table) {

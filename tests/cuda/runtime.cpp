@@ -385,6 +385,54 @@ RUDA_TEST(failed_launch_poisons) {
     ruda_release(handle);
 }
 
+// Candidates are launched on scratch memory between events; a capture refuses that and stays valid.
+RUDA_TEST(autotune_times_kernels) {
+  const int64_t shape[] = {64, 256};
+  ruda_tensor_desc x = RUDA_TENSOR_DESC_INIT;
+  x.dtype = RUDA_F32;
+  x.rank = 2;
+  x.shape = shape;
+  ruda_plan_options options = RUDA_PLAN_OPTIONS_INIT;
+  options.autotune = 1;
+  ruda_binary_desc desc = RUDA_BINARY_DESC_INIT;
+  desc.op = RUDA_BINARY_ADD;
+  desc.options = &options;
+  desc.a = desc.b = &x;
+  ruda_plan plan = nullptr;
+  MUST(ruda_binary_plan_create(env.context, &desc, &plan));
+  MUST(ruda_capture_begin(env.stream));
+  CHECK_FAILS(ruda_plan_warm(plan, env.stream), RUDA_E_CAPTURE_UNSAFE, -1, "ruda_plan_warm");
+  ruda_graph graph = nullptr;
+  MUST(ruda_capture_end(env.stream, &graph));
+  ruda_release(graph);
+  const int before = fake::kernel_launches();
+  MUST(ruda_plan_warm(plan, env.stream));
+  CHECK(fake::kernel_launches() >= before + 4, "%d launches", fake::kernel_launches() - before);
+  char text[2048];
+  MUST(ruda_plan_explain(plan, text, sizeof text, nullptr));
+  // The fake's events are half a millisecond apart, so the first that accepts stays.
+  for (const char* piece : {"autotune: fastest of those timed", "cuda/binary/vector: ", "cuda/binary/simt: "})
+    CHECK(std::strstr(text, piece), "\"%s\" is not in: %s", piece, text);
+  const int warmed = fake::kernel_launches();
+  MUST(ruda_plan_warm(plan, env.stream));
+  CHECK(fake::kernel_launches() == warmed, "a second warm launched kernels");
+  ruda_release(plan);
+
+  // What fails on the device is the caller's to know, not a reason to take another kernel.
+  options.strategy = RUDA_STRATEGY_AUTO;
+  const int64_t other[] = {65, 256};
+  x.shape = other;
+  ruda_stream stream = nullptr;
+  MUST(ruda_stream_create(env.context, 0, &stream));
+  MUST(ruda_binary_plan_create(env.context, &desc, &plan));
+  fake::fail_next_launch(cudaErrorIllegalAddress);
+  CHECK_FAILS(ruda_plan_warm(plan, stream), RUDA_E_DEVICE, -1, "cudaErrorIllegalAddress");
+  CHECK_FAILS(ruda_plan_warm(plan, stream), RUDA_E_STREAM_POISONED, -1, "cudaErrorIllegalAddress");
+  MUST(ruda_plan_warm(plan, env.stream));
+  ruda_release(plan);
+  ruda_release(stream);
+}
+
 RUDA_TEST(index_report) {
   using namespace ruda;
   auto& queue = static_cast<cuda::CudaStream&>(get_stream(env.stream).queue());

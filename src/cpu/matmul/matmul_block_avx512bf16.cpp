@@ -27,6 +27,16 @@ RUDA_INLINE void place(int32_t type, int b, Words q, BlockActivations& to) {
   const __m256i even = _mm512_castsi512_si256(even_odd), odd = _mm512_extracti64x4_epi64(even_odd, 1);
   switch (type) {
     case block_q8_0: _mm512_store_si512(to.q + 32 * b, q); break;
+    case block_q4_1: {
+      const __m256i upper =
+          _mm512_cvtepi16_epi8(_mm512_srai_epi16(_mm512_add_epi16(q, _mm512_set1_epi16(128)), 8));
+      const __m256i lower = _mm512_cvtepi16_epi8(q);
+      _mm_store_si128((__m128i*)(to.q + 8 * b), _mm256_castsi256_si128(upper));
+      _mm_store_si128((__m128i*)(to.q + 32 + 8 * b), _mm256_extracti128_si256(upper, 1));
+      _mm_store_si128((__m128i*)(to.q + 64 + 8 * b), _mm256_castsi256_si128(lower));
+      _mm_store_si128((__m128i*)(to.q + 96 + 8 * b), _mm256_extracti128_si256(lower, 1));
+      break;
+    }
     case block_q4_k:
     case block_q5_k:
       _mm256_store_si256((__m256i*)(to.q + 32 * (b & 1) + 16 * (b >> 1)), even);
@@ -43,6 +53,8 @@ RUDA_INLINE void place(int32_t type, int b, Words q, BlockActivations& to) {
       _mm_store_si128((__m128i*)(to.q + 96 + 8 * b), _mm256_extracti128_si256(odd, 1));
   }
 }
+
+constexpr int32_t infinity_bits = 0x7f800000;
 
 bool quantize(const BlockMatmul& call, int64_t row, BlockActivations* to) {
   const int32_t type = call.type;
@@ -62,9 +74,11 @@ bool quantize(const BlockMatmul& call, int64_t row, BlockActivations* to) {
       const int32_t top =
           _mm512_reduce_max_epi32(_mm512_max_epi32(_mm512_and_si512(_mm512_castps_si512(lower), magnitude),
                                                    _mm512_and_si512(_mm512_castps_si512(upper), magnitude)));
-      const int exponent = top >> 23;  // of the largest magnitude, biased
+      // Of the largest magnitude, biased; of the next power of two where two bytes could not hold 32640
+      // units.
+      const int exponent = (top + (type == block_q4_1 && top < infinity_bits ? 0x10100 : 0)) >> 23;
       const bool zero_block = top == 0;
-      if (exponent == 255 || (exponent < 15 && !zero_block)) {
+      if (top >= infinity_bits || (exponent < 15 && !zero_block)) {
         fits = false;
         break;
       }

@@ -96,7 +96,7 @@ RUDA_TEST(paged_attention_splits) {
     }
 }
 
-// Many queries at once with AUTO: tiles of queries and heads, whose edges meet those of sequences, pages, dims.
+// Many queries at once with AUTO: tiles of queries and heads meet the edges of sequences, pages and dims.
 RUDA_TEST(paged_attention_tiles) {
   for (uint32_t dtype : {RUDA_F32, RUDA_F16, RUDA_BF16})
     for (uint32_t cache : {RUDA_F16, RUDA_BF16})
