@@ -161,7 +161,6 @@ RUDA_TEST(graph_of_an_operator) {
   release({graph, z});
 }
 
-<<<<<<< HEAD
 // What the launches of a graph do to a schedule on the device is what the getters say.
 RUDA_TEST(schedule_in_a_graph) {
   ruda_paged_schedule_desc desc = RUDA_PAGED_SCHEDULE_DESC_INIT;
@@ -245,7 +244,8 @@ RUDA_TEST(copies_between_contexts) {
     CHECK(got == values, "backend %d, device %d: a copy came back different", backend, device);
     release({back, stream, there});
   }
-=======
+}
+
 // Every matmul kernel that accepts is timed by events; the choice computes.
 RUDA_TEST(autotune_on_the_gpu) {
   const int64_t n = 512;
@@ -282,7 +282,6 @@ RUDA_TEST(autotune_on_the_gpu) {
   MUST(ruda_tensor_read(env.stream, c, got.data(), got.size() * 4));
   for (const float value : got) CHECK(value == float(n), "%g", double(value));
   release({a, b, c, plan});
->>>>>>> main
 }
 
 RUDA_TEST(index_outside_the_table) {
