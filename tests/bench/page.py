@@ -20,8 +20,10 @@ def ratio(ours, theirs):
 def models(data):
     rows = []
     for x in data["models"]:
-        row = [x["name"], x["file_mb"], f'{x["prompt_per_s"]:.0f}', f'{x["llama_prompt_per_s"]:.0f}', ratio(x["prompt_per_s"], x["llama_prompt_per_s"])]
-        row += [f'{x["generate_per_s"]:.0f}', f'{x["llama_generate_per_s"]:.0f}', ratio(x["generate_per_s"], x["llama_generate_per_s"])]
+        row = [x["name"], x["file_mb"]]
+        for key in ("prompt_per_s", "generate_per_s"):
+            theirs = x.get("llama_" + key)
+            row += [f"{x[key]:.0f}", f"{theirs:.0f}" if theirs else "", ratio(x[key], theirs)]
         rows.append([*row, f'{x["first_token_s"]:.3f}', x["peak_mb"]])
     head = ["File", "MB", "prompt", "llama.cpp", "ratio", "generation", "llama.cpp", "ratio", "first token, s", "peak MB"]
     return table(head, rows)
@@ -32,12 +34,20 @@ def operators(data):
     for x in data["operators"]:
         rate = f'{x["gflops"]:.0f} GFLOP/s' if x["gflops"] else f'{x["gbps"]:.1f} GB/s'
         peer = x.get("torch_us")
-        rows.append([x["name"], x["threads"], f'{x["us"]:.1f}', rate, f"{peer:.1f}" if peer else "", ratio(peer or 0, x["us"]) if peer else "", f'`{x["kernel"]}`'])
+        beside = [f"{peer:.1f}", ratio(peer, x["us"])] if peer else ["", ""]
+        rows.append([x["name"], x["threads"], f'{x["us"]:.1f}', rate, *beside, f'`{x["kernel"]}`'])
     return table(["Case", "threads", "us", "rate", "PyTorch us", "ratio", "kernel"], rows)
 
 
 def ceilings(data):
-    names = {"f32_fma": "F32 FMA, GFLOP/s", "bf16_dot": "BF16 dot products, GFLOP/s", "bf16_tiles": "BF16 tiles, GFLOP/s", "int8_dot": "INT8 dot products, GOP/s", "read": "read of 256 MiB, GB/s", "copy": "copy of 256 MiB, in and out, GB/s"}
+    names = {
+        "f32_fma": "F32 FMA, GFLOP/s",
+        "bf16_dot": "BF16 dot products, GFLOP/s",
+        "bf16_tiles": "BF16 tiles, GFLOP/s",
+        "int8_dot": "INT8 dot products, GOP/s",
+        "read": "read of 256 MiB, GB/s",
+        "copy": "copy of 256 MiB, in and out, GB/s",
+    }
     rows = [[text, *(f"{c.get(key, 0) / 1e9:.1f}" for c in data["ceilings"])] for key, text in names.items()]
     return table(["What", *(f'{c["threads"]} threads' for c in data["ceilings"])], rows)
 
