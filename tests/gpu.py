@@ -20,7 +20,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped", re.M)
 SKIPPED = 77
-# What the chat section runs, below the build folder.
+# What tests/cuda/test_cuda_runtime reads, below the build folder.
+FIXTURES = {"RUDA_TINY_MODEL": "tests/infer/tiny.gguf", "RUDA_FAKE_LIBRARY": "tests/cuda/libfake_nvidia.so"}
+# What the chat section runs.
 TRACE, SPEED, CHAT = "tests/infer/infer_trace", "tests/bench/bench_language_model", "examples/ruda-chat"
 
 
@@ -35,6 +37,8 @@ def programs(families):
     for source in sorted((ROOT / "tests" / "cuda").glob("*.cpp")):
         if source.stem.startswith("gpu_") and (not wanted or "cuda" in wanted):
             found.append(("cuda", source.stem, f"tests/cuda/test_{source.stem}"))
+    if not wanted or "cuda" in wanted:
+        found.append(("cuda", "runtime", "tests/cuda/test_cuda_runtime"))  # against a fake driver
     return found
 
 
@@ -210,7 +214,7 @@ def bench(options, deadline):
         if not path.exists() or deadline - time.monotonic() < 10:
             continue
         command = [path, "--bench", "--backend", "cuda", "--json", out, "--seed", "1"]
-        code, output, _ = run(command, min(90, deadline - time.monotonic()))
+        code, output, _ = run(command, min(200, deadline - time.monotonic()))
         if code not in (0, SKIPPED):
             failed.append((op, tail(output)))
             print(f"---- bench {family}/{op} ended with {code}\n{tail(output)}")
@@ -327,7 +331,7 @@ def main():
     if sys.argv[1] == "targets":
         families = sys.argv[3] if len(sys.argv) > 3 else ""
         chosen = [program for _, _, program in programs(families)]
-        print("\n".join(chosen + ([] if families else [TRACE, SPEED, CHAT])))
+        print("\n".join(chosen + ([] if families else [TRACE, SPEED, CHAT, *FIXTURES.values()])))
         return 0 if chosen else 1
     parser = argparse.ArgumentParser()
     parser.add_argument("section", choices=["suites", "sanitize", "bench", "chat"])
@@ -344,6 +348,8 @@ def main():
         print(f"{options.section}: skipped, nvidia-smi sees no GPU on this machine")
         return SKIPPED
     print(f'==== {options.section} on {facts["gpu"]}, driver {facts["driver"]}', flush=True)
+    for variable, path in FIXTURES.items():
+        os.environ[variable] = str(pathlib.Path(options.build).resolve() / path)
     deadline = time.monotonic() + options.minutes * 60
     started = time.monotonic()
     sections = {"suites": suites, "sanitize": sanitize, "bench": bench, "chat": chat}

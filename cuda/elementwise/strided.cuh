@@ -10,6 +10,10 @@ namespace ruda::cuda {
 
 constexpr int strided_threads = 256;
 
+inline bool plain_float(uint32_t dtype) {
+  return dtype == RUDA_F32 || dtype == RUDA_F16 || dtype == RUDA_BF16;
+}
+
 // Operand 0 gives the shape; the others may be broadcast to it. Passed to kernels by value.
 template <int N>
 struct Strided {

@@ -16,10 +16,6 @@ constexpr int vector_threads = 256;
 // A thread has this much on its way before it uses the first of it.
 constexpr int vector_bytes_in_flight = 64;
 
-inline bool plain_float(uint32_t dtype) {
-  return dtype == RUDA_F32 || dtype == RUDA_F16 || dtype == RUDA_BF16;
-}
-
 inline Verdict vector_fits(int64_t elements) {
   return elements > int64_t(INT32_MAX) * vector_threads ? "more elements than a grid holds" : nullptr;
 }

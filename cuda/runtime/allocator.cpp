@@ -100,7 +100,7 @@ void* Allocator::take_new(const SizeClass& size, CudaStream* stream, uint64_t as
   fail_native(RUDA_E_OOM_DEVICE, "cuda", cudaErrorMemoryAllocation,
               "out of device memory: %llu bytes asked for (%llu with rounding); this context holds %llu and "
               "caches %llu, "
-              "the device has %llu of %llu free",
+              "the device has %llu of %llu free; release tensors or other contexts, or ask for less at once",
               (unsigned long long)asked, (unsigned long long)size.bytes, (unsigned long long)allocated_,
               (unsigned long long)cached_, (unsigned long long)free_bytes, (unsigned long long)total_bytes);
 }

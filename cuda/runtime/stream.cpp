@@ -62,8 +62,11 @@ void CudaStream::close() noexcept {
 }
 
 void CudaStream::check_not_capturing(const char* what) const {
-  RUDA_CHECK(!capturing(), RUDA_E_CAPTURE_UNSAFE, -1,
-             "%s: waits, allocates or leaves the stream, which a stream under capture does not allow", what);
+  RUDA_CHECK(
+      !capturing(), RUDA_E_CAPTURE_UNSAFE, -1,
+      "%s: waits, allocates or leaves the stream, which a stream under capture does not allow; end the "
+      "capture first",
+      what);
 }
 
 void CudaStream::sync() {

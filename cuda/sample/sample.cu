@@ -8,9 +8,8 @@
 // additions. Rejected: a sort of each row (several times the memory traffic), sums in floating point by
 // atomics (not deterministic), a head of fixed size (flat rows need nearly all tokens).
 #include "core/philox.hpp"
-#include "device/cluster.cuh"
 #include "device/convert.cuh"
-#include "device/reduce.cuh"
+#include "device/digit_search.cuh"
 #include "runtime/launch.hpp"
 
 #include <ruda/sample.h>
@@ -20,7 +19,7 @@
 namespace ruda::cuda {
 namespace {
 
-constexpr int threads = 512, warps = threads / warp_threads, bins = 2048, limbs = 3, cluster_blocks = 8;
+constexpr int threads = 512, limbs = 3, cluster_blocks = 8;
 constexpr int64_t shared_limit = 160 << 10;  // of the row's values and marks in one block
 
 struct State {
@@ -40,64 +39,18 @@ struct Pointers {
   uint32_t* marks;
 };
 
-// Orders as the floats do; the two zeros are one.
-__device__ inline uint32_t order_key(float x) {
-  const uint32_t bits = __float_as_uint(x + 0.0f);
-  return bits ^ (bits >> 31 ? ~0u : 0x80000000u);
-}
-__device__ inline float order_value(uint32_t key) {
-  return __uint_as_float(key >> 31 ? key ^ 0x80000000u : ~key);
-}
-
-// Higher = earlier among the candidates.
-__device__ inline uint64_t code_of(float x, uint32_t token) { return uint64_t(order_key(x)) << 32 | ~token; }
-__device__ inline uint32_t token_of(uint64_t code) { return ~uint32_t(code); }
-
 __device__ inline uint64_t count_param(double x) { return x >= 1 ? uint64_t(fmin(x, 0x1p53)) : 0; }
 
 template <int Blocks>
-struct Shared {
-  uint32_t histogram[limbs][bins];
-  unsigned long long merged[bins / Blocks];  // this block's share of the bins of all blocks
-  unsigned long long partial[warps];
-  unsigned long long exchange, segment, before, inside;
-  uint32_t digit;
-};
-
-template <int Blocks>
 struct Row {
-  using Group = Cluster<Blocks>;
-  Shared<Blocks>& sh;
+  using Search = DigitSearch<Blocks, threads, limbs>;
+  using Target = typename Search::Target;
+  Search search;
   const State& s;
-  float* values;         // this block's; each thread uses its own elements only; NaN = no candidate
-  int64_t begin, count;  // of this block's tokens
-  uint64_t lowest_code;  // of the tokens that are kept
-  float top = 0;         // highest value
-
-  template <class Join>
-  __device__ unsigned long long block_join(unsigned long long x, Join&& join) {
-#pragma unroll
-    for (int offset = warp_threads / 2; offset; offset /= 2) x = join(x, __shfl_xor_sync(~0u, x, offset));
-    if (threadIdx.x % warp_threads == 0) sh.partial[threadIdx.x / warp_threads] = x;
-    __syncthreads();
-    x = sh.partial[0];
-    for (int i = 1; i < warps; ++i) x = join(x, sh.partial[i]);
-    __syncthreads();
-    return x;
-  }
-  // Over all threads of the group; every thread gets the result.
-  template <class Join>
-  __device__ unsigned long long group_join(unsigned long long x, Join&& join) {
-    x = block_join(x, join);
-    if constexpr (Blocks > 1) {
-      if (threadIdx.x == 0) sh.exchange = x;
-      Group::sync();
-      x = *Group::of(&sh.exchange, 0);
-      for (int r = 1; r < Blocks; ++r) x = join(x, *Group::of(&sh.exchange, r));
-      Group::sync();
-    }
-    return x;
-  }
+  float* values;             // this block's; each thread uses its own elements only; NaN = no candidate
+  int64_t begin, count;      // of this block's tokens
+  uint64_t lowest_code = 0;  // of the tokens that are kept
+  float top = 0;             // highest value
 
   // f(code, value) of this thread's kept candidates.
   template <class F>
@@ -105,7 +58,7 @@ struct Row {
     for (int64_t i = threadIdx.x; i < count; i += threads) {
       const float x = values[i];
       if (x != x) continue;
-      const uint64_t code = code_of(x, uint32_t(begin + i));
+      const uint64_t code = code_of(order_key(x), uint32_t(begin + i));
       if (code >= lowest_code) f(code, x);
     }
   }
@@ -117,94 +70,18 @@ struct Row {
   __device__ uint64_t kept_mass() {
     uint64_t sum = 0;
     each([&](uint64_t, float x) { sum += mass(x); });
-    return group_join(sum, [](auto a, auto b) { return a + b; });
+    return search.group_join(sum, [](auto a, auto b) { return a + b; });
   }
 
-  struct Found {
-    bool found;
-    uint64_t code;    // the digits known by then; the lower ones are zero
-    uint64_t inside;  // what all tokens with these digits hold
-  };
-  struct Target {
-    uint64_t code, left, inside;
-  };
-
-  // One digit of `bits` bits above `shift`: narrows the target to the value of the digit in which the sum
-  // from above reaches it. False when all together do not reach it.
   template <bool Mass>
   __device__ bool narrow(Target& t, int shift, int bits) {
-    for (int b = threadIdx.x; b < bins; b += threads)
-      for (int k = 0; k < (Mass ? limbs : 1); ++k) sh.histogram[k][b] = 0;
-    __syncthreads();
-    const uint32_t low = (1u << s.limb_bits) - 1;
-    each([&](uint64_t code, float x) {
-      if (shift + bits < 64 && (code ^ t.code) >> (shift + bits)) return;
-      const int digit = int(code >> shift & ((1u << bits) - 1));
-      if constexpr (Mass) {
-        const uint64_t m = mass(x);
-#pragma unroll
-        for (int k = 0; k < limbs; ++k)
-          if (const uint32_t part = uint32_t(m >> k * s.limb_bits) & low)
-            atomicAdd(&sh.histogram[k][digit], part);
-      } else {
-        atomicAdd(&sh.histogram[0][digit], 1u);
-      }
+    constexpr int used = Mass ? limbs : 1;
+    return search.template narrow<used>(t, shift, bits, [&](auto&& visit) {
+      each([&](uint64_t code, float x) { visit(code, [&] { return Mass ? mass(x) : uint64_t(1); }); });
     });
-    Group::sync();
-    constexpr int share = bins / Blocks;
-    const int rank = Group::rank();
-    unsigned long long sum = 0;
-    for (int j = threadIdx.x; j < share; j += threads) {
-      unsigned long long bin = 0;
-#pragma unroll
-      for (int r = 0; r < Blocks; ++r)
-#pragma unroll
-        for (int k = 0; k < (Mass ? limbs : 1); ++k)
-          bin += uint64_t(*Group::of(&sh.histogram[k][rank * share + j], r)) << k * s.limb_bits;
-      sh.merged[j] = bin;
-      sum += bin;
-    }
-    sum = block_join(sum, [](auto a, auto b) { return a + b; });
-    if (threadIdx.x == 0) sh.segment = sum;
-    Group::sync();
-    // From the highest share of bins down.
-    unsigned long long before = 0;
-    int owner = Blocks - 1;
-    for (; owner >= 0; --owner) {
-      const unsigned long long segment = *Group::of(&sh.segment, owner);
-      if (t.left <= before + segment) break;
-      before += segment;
-    }
-    if (rank == owner && threadIdx.x < warp_threads) {
-      constexpr int own = share / warp_threads;
-      const int highest = share - 1 - int(threadIdx.x) * own;  // of this lane's bins
-      unsigned long long mine = 0;
-      for (int j = 0; j < own; ++j) mine += sh.merged[highest - j];
-      unsigned long long through = mine;
-#pragma unroll
-      for (int offset = 1; offset < warp_threads; offset *= 2) {
-        const unsigned long long other = __shfl_up_sync(~0u, through, offset);
-        if (int(threadIdx.x) >= offset) through += other;
-      }
-      unsigned long long at = before + through - mine;
-      if (t.left > at && t.left <= at + mine) {
-        int j = highest;
-        while (t.left > at + sh.merged[j]) at += sh.merged[j--];
-        sh.digit = uint32_t(rank * share + j);
-        sh.before = at;
-        sh.inside = sh.merged[j];
-      }
-    }
-    Group::sync();
-    if (owner < 0) return false;
-    t.code |= uint64_t(*Group::of(&sh.digit, owner)) << shift;
-    t.left -= *Group::of(&sh.before, owner);
-    t.inside = *Group::of(&sh.inside, owner);
-    return true;
   }
-
   // The value of the token at which the sum over the kept candidates, best first, reaches `target` (1 or
-  // more).
+  // more): of weights, or of counts.
   template <bool Mass>
   __device__ bool find_value(uint64_t target, Target& t) {
     t = {0, target, 0};
@@ -235,7 +112,7 @@ template <class T, int Blocks>
 __global__ void __launch_bounds__(threads)
     sample_rows(const __grid_constant__ Pointers p, const __grid_constant__ State s) {
   using Group = Cluster<Blocks>;
-  __shared__ Shared<Blocks> sh;
+  __shared__ typename Row<Blocks>::Search::Shared sh;
   extern __shared__ uint32_t dynamic[];
   const int rank = Group::rank();
   const int64_t row = blockIdx.x / Blocks, part = row * Blocks + rank;
@@ -274,7 +151,7 @@ __global__ void __launch_bounds__(threads)
     __syncthreads();
   }
 
-  Row<Blocks> r{sh, s, values, begin, count, 0};
+  Row<Blocks> r{{sh, s.limb_bits}, s, values, begin, count};
   const T* logits = static_cast<const T*>(p.logits) + row * s.logits_stride + begin;
   uint64_t best = 0;
 #pragma unroll 4
@@ -282,13 +159,13 @@ __global__ void __launch_bounds__(threads)
     float x = to_f32(logits[i]);
     if (penalises && marks[i / 32] >> (i % 32) & 1) x = x > 0 ? x / float(penalty) : x * float(penalty);
     if (!greedy) values[i] = x;
-    if (x > -INFINITY) best = max(best, code_of(x, uint32_t(begin + i)));
+    if (x > -INFINITY) best = max(best, code_of(order_key(x), uint32_t(begin + i)));
   }
-  best = r.group_join(best, [](auto a, auto b) { return a > b ? a : b; });
+  best = r.search.group_join(best, [](auto a, auto b) { return a > b ? a : b; });
   const float scale = float(1 / temperature);
   r.top = order_value(uint32_t(best >> 32)) * scale;
   if (best == 0 || greedy || !isfinite(r.top)) {
-    if (rank == 0 && threadIdx.x == 0) give_out(s, p, row, length, best ? int32_t(token_of(best)) : -1);
+    if (rank == 0 && threadIdx.x == 0) give_out(s, p, row, length, best ? int32_t(place_of(best)) : -1);
     return;
   }
 
@@ -315,10 +192,10 @@ __global__ void __launch_bounds__(threads)
   if (!one) r.find_token(t);
   if (one)
     r.each([&](uint64_t code, float) {
-      if (code >> 32 == t.code >> 32) give_out(s, p, row, length, int32_t(token_of(code)));
+      if (code >> 32 == t.code >> 32) give_out(s, p, row, length, int32_t(place_of(code)));
     });
   else if (rank == 0 && threadIdx.x == 0)
-    give_out(s, p, row, length, int32_t(token_of(t.code)));
+    give_out(s, p, row, length, int32_t(place_of(t.code)));
   if (rank == 0 && threadIdx.x == 0) p.random[2 * row + 1] = draws + 1;
   Group::sync();
 }
@@ -370,7 +247,7 @@ void launch(const Launch& l) {
                    l.at<uint32_t>(s.marks)};
   const auto kernel = sample_rows<T, Blocks>;
   const size_t bytes = size_t(s.shared_words) * 4;
-  if (bytes + sizeof(Shared<Blocks>) > 48 << 10)
+  if (bytes + sizeof(typename Row<Blocks>::Search::Shared) > 48 << 10)
     check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)),
                "sample");
   check_cuda(launch_clusters<Blocks>(kernel, unsigned(s.rows * Blocks), threads, bytes, stream_of(l), p, s),

@@ -49,7 +49,7 @@ ruda_status ruda_session_set_sampling(ruda_session session, const ruda_sampling*
     Session& s = get_session(session);
     ruda_sampling options = RUDA_SAMPLING_INIT;
     if (sampling) options = struct_in(sampling, 1, "sampling");
-    s.sampler().set(options, 1);
+    s.set_sampling(options, 1);
   });
 }
 

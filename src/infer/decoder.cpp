@@ -50,7 +50,7 @@ Decoder::Decoder(const model::LanguageModel& model, const ruda_session_desc& des
 }
 
 Replay& Decoder::replay() {
-  if (!replay_) replay_ = std::make_unique<Replay>(model_, cache_, stream_);
+  if (!replay_) replay_ = std::make_unique<Replay>(model_, cache_, stream_, capacity_);
   return *replay_;
 }
 
@@ -93,17 +93,18 @@ void Decoder::run(std::span<const int32_t> tokens, uint64_t start, const StopSig
   downloaded_ = false;
 }
 
-void Decoder::step(int32_t token, uint64_t position, const StopSign& stop) {
-  if (!stream_->context().asynchronous() || position == 0) return run({&token, 1}, position, stop);
-  check_room(position + 1);
-  replay().submit(&token, uint32_t(position));
+void Decoder::step(const Choice& choice, const StopSign& stop) {
+  const size_t count = choice.history.size();
+  if (!stream_->context().asynchronous() || count < 2) return run(choice.history.last(1), count - 1, stop);
+  check_room(count);
+  replay().submit(choice);
   latest_ = replay_->step().logits();
   downloaded_ = false;
 }
 
 void Decoder::step_ahead(uint64_t position) {
   check_room(position + 1);
-  replay_->submit(nullptr, uint32_t(position));
+  replay_->submit_ahead(uint32_t(position));
   downloaded_ = false;
 }
 

@@ -23,8 +23,8 @@ class Decoder {
   // Of the token computed last: downloaded when they are asked for.
   std::span<const float> logits();
 
-  // run() for one token. An asynchronous device also chooses what follows, the most likely token.
-  void step(int32_t token, uint64_t position, const StopSign& stop);
+  // run() for the last token of a history. An asynchronous device also chooses what follows.
+  void step(const Choice& choice, const StopSign& stop);
   // The device chose what follows the token computed last.
   bool has_choice() const { return replay_ && replay_->has_choice(); }
   // Computes the device's choice at `position` before the host knows it.
@@ -34,6 +34,8 @@ class Decoder {
   void forget_choices() {
     if (replay_) replay_->forget_choices();
   }
+  // After a choice of -1.
+  void drop_ahead() { replay_->drop_ahead(); }
   uint64_t capacity() const { return capacity_; }
   uint32_t batch_tokens() const { return batch_tokens_; }
   uint64_t cache_bytes() const { return cache_bytes_; }

@@ -22,8 +22,7 @@ class Sampler {
   // history: tokens so far, oldest first. Throws RUDA_E_ARGUMENT when no logit can be chosen.
   int32_t choose(std::span<const float> logits, std::span<const int32_t> history);
 
-  // The most likely token, whatever came before.
-  bool greedy() const { return options_.greedy() && options_.repetition_penalty == 1; }
+  const SampleOptions& options() const { return options_; }
 
   // Where the random sequence stands, to save and to restore.
   uint64_t draws() const { return draws_; }

@@ -27,7 +27,7 @@ Session::Session(Ref<model::LanguageModel> model, const ruda_session_desc& desc)
 
 void Session::compute_pending(const StopSign& stop) {
   if (!pending_) return;
-  decoder_.step(tokens_.back(), tokens_.size() - 1, stop);
+  decoder_.step({sampler_.options(), sampler_.draws(), tokens_}, stop);
   pending_ = false;
   has_logits_ = true;
 }
@@ -87,8 +87,10 @@ int32_t Session::take_choice(bool more) {
   try {
     if (more) decoder_.step_ahead(tokens_.size());
     const int32_t token = decoder_.take_choice();
+    if (token < 0) decoder_.drop_ahead();
     RUDA_CHECK(token >= 0, RUDA_E_ARGUMENT, -1, "sampling: all %lld logits are NaN or minus infinity",
                (long long)model_->config().vocab);
+    if (!sampler_.options().greedy()) sampler_.set_draws(sampler_.draws() + 1);
     return token;
   } catch (...) {
     // The logits after the last token may be gone: it is computed anew.
@@ -109,7 +111,7 @@ Session::Next Session::next(const StopSign& stop, bool more) {
     return {-1, finish_};
   }
   Next step;
-  const bool chosen = sampler_.greedy() && decoder_.has_choice();
+  const bool chosen = decoder_.has_choice();
   step.token = chosen ? take_choice(more) : sampler_.choose(decoder_.logits(), tokens_);
   if (model_->tokenizer().is_end(step.token)) step.finish = RUDA_FINISH_EOS;
   tokens_.push_back(step.token);

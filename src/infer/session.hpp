@@ -19,7 +19,10 @@ class Session final : public Object {
   Session(Ref<model::LanguageModel> model, const ruda_session_desc& desc);
 
   const model::LanguageModel& model() const { return *model_; }
-  Sampler& sampler() { return sampler_; }
+  void set_sampling(const ruda_sampling& options, int arg) {
+    sampler_.set(options, arg);
+    decoder_.forget_choices();  // made with the former options
+  }
   const std::vector<int32_t>& tokens() const { return tokens_; }
   // Logits after the latest token; RUDA_E_STATE when there are none.
   std::span<const float> logits();

@@ -168,6 +168,11 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
   context_heads_ = view(context_, {tokens, c.q_heads, c.head_dim});
   make_attention_buffers();
   make_feed_forward_buffers();
+  if (tokens == 1 && model.context().asynchronous()) {
+    middle_ = buffer(RUDA_F32, {1, c.width});
+    middle_row_ = view(middle_, {c.width});
+    hidden_row_ = view(hidden_, {c.width});
+  }
   last_hidden_ = slice(hidden_, 0, tokens - 1, tokens);
   last_normed_ = buffer(RUDA_F32, {1, c.width});
   logits_ = buffer(RUDA_F32, {1, c.vocab});
@@ -245,14 +250,14 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
       linear(normed_, l.k, l.k_bias, k_);
       linear(normed_, l.v, l.v_bias, v_);
     }
-    linear(context_, l.output, {}, delta_);
+    linear(context_, l.output, hidden_row_, middle_ ? middle_ : delta_);
     if (gate_up_) {
       linear(normed_, l.gate_up, {}, gate_up_);
     } else {
       linear(normed_, l.gate, {}, gate_);
       linear(normed_, l.up, {}, up_);
     }
-    linear(gated_, l.down, {}, delta_);
+    linear(gated_, l.down, middle_row_, middle_ ? hidden_ : delta_);
   }
   linear(last_normed_, w.output, {}, logits_);
   ok(ruda_workspace_create(context, workspace_bytes_, workspace_.out()));
@@ -308,14 +313,14 @@ void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
            bind_handle(RUDA_PAGED_ATTENTION_SCHEDULE, cache.schedule.get()),
            bind(RUDA_PAGED_ATTENTION_OUT, context_heads_)},
           opts);
-  multiply(context_, l.output, {}, delta_, opts);
   const auto add_delta = [&] {
     execute(add_, {bind(RUDA_BINARY_A, hidden_), bind(RUDA_BINARY_B, delta_), bind(RUDA_BINARY_Y, hidden_)},
             opts);
   };
-  add_delta();
+  multiply(context_, l.output, hidden_row_, middle_ ? middle_ : delta_, opts);
+  if (!middle_) add_delta();
   execute(norm_,
-          {bind(RUDA_RMS_NORM_X, hidden_), bind(RUDA_RMS_NORM_GAMMA, l.feed_forward_norm),
+          {bind(RUDA_RMS_NORM_X, middle_ ? middle_ : hidden_), bind(RUDA_RMS_NORM_GAMMA, l.feed_forward_norm),
            bind(RUDA_RMS_NORM_Y, normed_)},
           opts);
   if (gate_up_) {
@@ -327,8 +332,8 @@ void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
   execute(silu_mul_,
           {bind(RUDA_SILU_MUL_GATE, gate_), bind(RUDA_SILU_MUL_UP, up_), bind(RUDA_SILU_MUL_Y, gated_)},
           opts);
-  multiply(gated_, l.down, {}, delta_, opts);
-  add_delta();
+  multiply(gated_, l.down, middle_row_, middle_ ? hidden_ : delta_, opts);
+  if (!middle_) add_delta();
 }
 
 void Step::write_inputs(const int32_t* ids, const int32_t* positions) {

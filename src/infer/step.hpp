@@ -70,7 +70,10 @@ class Step {
   Ref<Tensor> ids_, positions_, hidden_, normed_, delta_, q_, k_, v_, qkv_, context_, gate_, up_, gate_up_,
       gated_;
   Ref<Tensor> q_heads_, k_heads_, v_heads_, context_heads_;  // views [tokens, heads, head_dim]
-  Ref<Tensor> turned_heads_;                                 // q and k in one, where they are neighbours
+  // One token on an asynchronous device: the residual is the bias of the product that it is added to, between
+  // two buffers, which saves a launch. Else empty.
+  Ref<Tensor> middle_, middle_row_, hidden_row_;
+  Ref<Tensor> turned_heads_;  // q and k in one, where they are neighbours
   Ref<Tensor> last_hidden_, last_normed_, logits_;
   Ref<Tensor> frequencies_;
 

@@ -157,17 +157,19 @@ void PagedSchedule::apply_advance() noexcept {
 }
 
 void PagedSchedule::advance(Stream& stream) {
-  check_advance();
-  if (!device_.get()) return apply_advance();
-  if (stream.capturing())
+  if (stream.capturing()) {
+    RUDA_CHECK(generation_, RUDA_E_STATE, 0, "schedule: was never set");
     stream.before_launch({this,
                           [this] {
                             check_advance();
                             check_pages_owned();
                           },
                           [this] { apply_advance(); }});
-  else
+  } else {
+    check_advance();
     apply_advance();
+  }
+  if (!device_.get()) return;
   use_on(stream);
   const DeviceScope scope(stream.device());
   try {

@@ -37,13 +37,14 @@ void Stream::fail_unhealthy() const {
   std::lock_guard lock(mutex_);
   const ruda_status first = poison_.load(std::memory_order_relaxed);
   if (!first) return;  // a child of a process whose device survives forks
-  fail_native(RUDA_E_STREAM_POISONED, "ruda", first, "stream: an earlier call failed with %s: %s",
+  fail_native(RUDA_E_STREAM_POISONED, "ruda", first,
+              "stream: an earlier call failed with %s: %s; release the stream and make a new one",
               status_name(first), poison_text_.c_str());
 }
 
 void Stream::fail_capturing(const char* what) {
-  fail(RUDA_E_CAPTURE_UNSAFE, -1, "%s: waits or allocates, which a stream under capture does not allow",
-       what);
+  fail(RUDA_E_CAPTURE_UNSAFE, -1,
+       "%s: waits or allocates, which a stream under capture does not allow; end the capture first", what);
 }
 
 void Stream::begin_capture() {

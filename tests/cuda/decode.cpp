@@ -144,7 +144,7 @@ RUDA_TEST(schedule_in_a_graph) {
   CHECK(image_of(schedule) == packed_of(schedule), "the capture itself advanced");
   // Sequence 2 has two tokens in one page of two and no reserve.
   CHECK_FAILS(ruda_graph_launch(graph, env.stream), RUDA_E_STATE, 0,
-              "sequence 2 of length 2 needs page 1 of its table, which holds none");
+              "sequence 2 of length 3 needs page 1 of its table, which holds none");
   const uint32_t good[] = {0, 1, none, 2, 3, none, 4, 5, 6};
   MUST(ruda_paged_schedule_set(schedule, env.stream, good, 3, lengths, 3, nullptr, nullptr, 0));
   for (uint32_t i = 1; i <= 3; ++i) {
@@ -168,6 +168,56 @@ RUDA_TEST(schedule_in_a_graph) {
   CHECK_FAILS(ruda_graph_launch(graph, env.stream), RUDA_E_STATE, 0, "page 0, which 2 sequences share");
   ruda_release(graph);
   set_kernels(false);
+}
+
+// A plan that finds no memory for its workspace fails alone: its stream goes on.
+RUDA_TEST(memory_runs_out_in_a_plan) {
+  ruda_paged_schedule_desc desc = RUDA_PAGED_SCHEDULE_DESC_INIT;
+  desc.page_size = 4;
+  desc.pages = 2;
+  desc.max_sequences = desc.max_queries = 1;
+  desc.max_table_pages = 2;
+  ruda_paged_schedule schedule = nullptr;
+  MUST(ruda_paged_schedule_create(env.context, &desc, &schedule));
+  const uint32_t tables[] = {0, 1}, length = 5, id = 0, position = 4;
+  MUST(ruda_paged_schedule_set(schedule, env.stream, tables, 2, &length, 1, &id, &position, 1));
+  const int64_t q_shape[] = {1, 2, 16}, cache_shape[] = {2, 4, 2, 16};
+  ruda_tensor_desc q = RUDA_TENSOR_DESC_INIT, cache = RUDA_TENSOR_DESC_INIT;
+  q.dtype = cache.dtype = RUDA_F32;
+  q.rank = 3;
+  q.shape = q_shape;
+  cache.rank = 4;
+  cache.shape = cache_shape;
+  ruda_paged_attention_desc attention = RUDA_PAGED_ATTENTION_DESC_INIT;
+  attention.q = attention.out = &q;
+  attention.k = attention.v = &cache;
+  attention.scale = 0.25;
+  attention.splits = 3;
+  ruda_plan plan = nullptr;
+  MUST(ruda_paged_attention_plan_create(env.context, &attention, &plan));
+  ruda_tensor tensors[4] = {};
+  for (int i = 0; i < 4; ++i) MUST(ruda_tensor_create(env.context, i % 3 ? &cache : &q, &tensors[i]));
+  const uint32_t slots[] = {RUDA_PAGED_ATTENTION_Q, RUDA_PAGED_ATTENTION_K, RUDA_PAGED_ATTENTION_V,
+                            RUDA_PAGED_ATTENTION_OUT};
+  ruda_binding bindings[5] = {};
+  for (int i = 0; i < 4; ++i) {
+    bindings[i].slot = slots[i];
+    bindings[i].v.handle = tensors[i];
+  }
+  bindings[4].slot = RUDA_PAGED_ATTENTION_SCHEDULE;
+  bindings[4].kind = RUDA_BIND_HANDLE;
+  bindings[4].v.handle = schedule;
+  MUST(ruda_context_trim(env.context));
+  fake::set_room(0);
+  CHECK_FAILS(ruda_plan_execute(plan, env.stream, nullptr, bindings, 5, nullptr), RUDA_E_OOM_DEVICE, -1,
+              "the device has 0 of");
+  CHECK(last_message().find("release tensors") != std::string::npos, "%s", last_message().c_str());
+  fake::set_room(uint64_t(1) << 40);
+  MUST(ruda_plan_execute(plan, env.stream, nullptr, bindings, 5, nullptr));
+  MUST(ruda_stream_sync(env.stream));
+  for (ruda_tensor tensor : tensors) ruda_release(tensor);
+  ruda_release(plan);
+  ruda_release(schedule);
 }
 
 RUDA_TEST(tokens_chosen_on_the_device) {
@@ -209,14 +259,14 @@ RUDA_TEST(tokens_chosen_on_the_device) {
   CHECK(chat.next() == rule(0), "the second token after another prompt");
   CHECK(chat.next() == rule(rule(0)), "the third token after another prompt");
 
-  // Sampling by the host takes over and gives back.
+  // Other options of sampling.
   ruda_sampling sampling = RUDA_SAMPLING_INIT;
   sampling.repetition_penalty = 2;
   MUST(ruda_session_set_sampling(chat.session, &sampling));
-  for (int i = 0; i < 3; ++i) CHECK(chat.next() == 0, "of equal logits the first");
+  CHECK(chat.next() == 0, "with other options the host chooses from the logits, of equal ones the first");
+  CHECK(chat.next() == rule(0) && chat.next() == rule(rule(0)), "and the device goes on");
   MUST(ruda_session_set_sampling(chat.session, nullptr));
-  CHECK(chat.next() == 0, "the first choice from logits of the host's token");
-  CHECK(chat.next() == rule(0), "the device goes on");
+  CHECK(chat.next() == 0 && chat.next() == rule(0), "a second change of options");
 }
 
 RUDA_TEST(ends_of_a_device_loop) {
