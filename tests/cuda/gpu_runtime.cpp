@@ -210,6 +210,10 @@ RUDA_TEST(schedule_in_a_graph) {
   add(info.positions_word, info.queries);
   add(info.lengths_word, 300);
   add(info.tables_word, 300 * 5);
+  // The getter leaves the reserve out.
+  for (size_t s = 0; s < 300; ++s)
+    for (uint32_t j = (device[info.lengths_word + s] + 3) / 4; j < 5; ++j)
+      packed[packed.size() - (300 - s) * 5 + j] = RUDA_NO_PAGE;
   CHECK(packed == host, "device and host differ");
   release({image, graph, schedule});
 }
