@@ -113,7 +113,7 @@ final class CoreTests {
       Tensor a = Tensor.from(s, c, new float[] {1, 2, 3, 4}, 2, 2),
              bias = Tensor.from(s, c, new float[] {10, 20}, 2);
       same(Ops.matmul(s, a, a, null).toFloats(s), "matmul", 7, 10, 15, 22);
-      same(Ops.matmul(s, a, a, bias, 0, false, true).toFloats(s), "matmul with bias", 15, 31, 21, 45);
+      same(Ops.matmul(s, a, a, bias, 0, false, true, 0).toFloats(s), "matmul with bias", 15, 31, 21, 45);
     }
   }
 
