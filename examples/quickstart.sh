@@ -33,16 +33,20 @@ python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip)
 if [ ${#packages[@]} -gt 0 ]; then
   say "installing ${packages[*]}"
   command -v apt-get >/dev/null || die "missing ${packages[*]}; install them with your package manager"
-  as_root apt-get update -qq && as_root apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null ||
-    die "apt-get could not install ${packages[*]}"
+  { as_root apt-get update -qq && as_root env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y -qq --no-install-recommends "${packages[@]}"; } >"$root/.quickstart.log" 2>&1 ||
+    { tail -n 5 "$root/.quickstart.log" >&2; die "apt-get could not install ${packages[*]}"; }
 fi
 
-if command -v nvcc >/dev/null; then say "CUDA toolkit found: building both halves"; else say "no CUDA toolkit (nvcc): building the CPU half"; fi
 if [ ! -f "$build/build.ninja" ]; then
   meson setup "$build" "$root" -Dbuildtype=release -Dtests=false >"$root/.quickstart.log" 2>&1 ||
     { tail -n 20 "$root/.quickstart.log" >&2; die "meson setup failed"; }
 fi
-say "building (log: .quickstart.log)"
+if grep -q RUDA_WITH_CUDA=1 "$build/build.ninja"; then
+  say "building both halves, CPU and CUDA (log: .quickstart.log)"
+else
+  say "no CUDA toolkit (nvcc and its static runtime): building the CPU half (log: .quickstart.log)"
+fi
 ninja -C "$build" >>"$root/.quickstart.log" 2>&1 || { tail -n 20 "$root/.quickstart.log" >&2; die "the build failed"; }
 
 if [ -z "$model" ]; then

@@ -4,13 +4,17 @@
 #
 # usage: tests/run.sh [--level 0..3] [--suite NAME] [--backend cpu|cuda] [--kernel NAME] [--no-install]
 #
-#   --level N     how much: 0 a sample (the default), 1 more, with asan, tsan and the fuzzers, 2 the whole
-#                 grids, 3 also what takes hours
+#   --level N     how much of each operator's grid: 0 a sample (the default), 1 more, 2 the whole grid, 3 also
+#                 what takes hours; sanitizers and fuzzers run at every level, always with the sample
 #   --suite NAME  one suite only: lint abi ops core tensor plan cpu store model ... (a folder of tests/), or
 #                 asan, tsan, fuzz, install
 #   --backend B   run the operators on this backend; a missing GPU is skipped
 #   --kernel NAME force one kernel, such as cpu/rms_norm/scalar, in the tests of its operator
 #   --no-install  install nothing
+#
+# Order: the plain build and every suite, then the build for address sanitizer and fuzzers with both, then the
+# thread sanitizer. On two cores with nothing cached the whole takes about 40 minutes at most; docs/testing.md
+# says what takes how long.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 root=$PWD
@@ -78,12 +82,14 @@ check() {
   dir=$1 name=$2
   shift 2
   say "test $name"
+  rm -f "$dir"/meson-logs/testlog*.json
   meson test -C "$dir" --no-rebuild --num-processes "$jobs" "$@" >"$results/$name.test.log" 2>&1
   status=$?
+  log=$(echo "$dir"/meson-logs/testlog*.json)
   if grep -q 'No suitable tests defined' "$results/$name.test.log"; then
     note SKIP "$name" "this build has no such test"
-  elif [ -f "$dir/meson-logs/testlog.json" ]; then
-    cp "$dir/meson-logs/testlog.json" "$results/$name.json"
+  elif [ -f "$log" ]; then
+    cp "$log" "$results/$name.json"
     python3 tests/report.py --brief "$results/$name.json"
   else
     tail -n 20 "$results/$name.test.log"
@@ -92,8 +98,6 @@ check() {
 }
 
 wants() { [ -z "$suite$kernel" ] || [ "$suite" = "$1" ]; }
-# What takes longest runs when asked for by name, or from level 1 on.
-asks() { [ "$suite" = "$1" ] || { [ -z "$suite$kernel" ] && [ "$asked_level" -ge 1 ]; }; }
 
 # ---- the plain build and its suites ----
 
@@ -121,38 +125,53 @@ case $suite in
     ;;
 esac
 
-# ---- sanitizers: the CPU half, the library's own suites and the operators at level 0 ----
+# ---- sanitizers and fuzzers: the CPU half, the library's own suites and the operators at level 0 ----
 
+# clang when it is there: it compiles sanitized code fastest and has the fuzzers, which share the build of the
+# address sanitizer. Little optimisation and line numbers alone keep that build short; see also src/meson.build.
 small=
 for name in core tensor plan cpu store model infer ops; do small="$small --suite $name"; done
-checked="--buildtype=debugoptimized -Dcuda=disabled -Db_lundef=false"
-asked_level=$level
+checked="-Ddebug=true -Doptimization=1 -Db_ndebug=false -Dc_args=-g1 -Dcpp_args=-g1 -Dcuda=disabled -Db_lundef=false"
+fuzz=false
 export RUDA_TEST_LEVEL=0
-if asks asan && [ "$backend" = cpu ]; then
-  export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1
-  export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-  build build-asan asan $checked -Db_sanitize=address,undefined &&
-    check build-asan asan -t 3 $small
+clang=$(command -v clang-14 || command -v clang)
+if [ -n "$clang" ]; then
+  fuzz=true folder=${clang%/*} tool=${clang##*/}
+  cached=$(command -v ccache)
+  export CC="$cached $clang" CXX="$cached $folder/clang++${tool#clang}"
 fi
-if asks tsan && [ "$backend" = cpu ]; then
-  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
-  build build-tsan tsan $checked -Db_sanitize=thread &&
-    check build-tsan tsan -t 3 $small
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+options=allocator_may_return_null=1:detect_stack_use_after_return=1
+export ASAN_OPTIONS=$options:detect_leaks=1
+export TSAN_OPTIONS=allocator_may_return_null=1:halt_on_error=1:second_deadlock_stack=1
+if [ "$backend" = cpu ] && { wants asan || wants fuzz; }; then
+  targets=
+  [ "$suite" != fuzz ] || targets=fuzzers
+  [ "$suite$fuzz" != fuzzfalse ] && build build-asan asan $checked -Dfuzz=$fuzz -Db_sanitize=address,undefined &&
+    sanitized=yes
+  targets=
 fi
-
-# ---- fuzzers: ten seconds each ----
-
-if asks fuzz && [ "$backend" = cpu ]; then
-  clang=$(command -v clang-14 || command -v clang)
-  if [ -z "$clang" ]; then
-    note SKIP fuzz "clang is missing"
+if [ -n "${sanitized:-}" ] && wants asan; then
+  check build-asan asan -t 3 $small
+  # The Python package of the plain build, with the sanitized library in place of its own.
+  runtime=$([ -z "$clang" ] || "$clang" -print-file-name=libclang_rt.asan-x86_64.so)
+  if [ -f "$runtime" ] && [ -d build-test/bindings/python ]; then
+    # The interpreter frees little of its own at its end, so leaks are not looked for.
+    check build-test python-asan -t 3 --suite python --wrapper \
+      "env ASAN_OPTIONS=$options:detect_leaks=0 LD_PRELOAD=$runtime RUDA_LIBRARY=$root/build-asan/src/libruda.so.1"
   else
-    folder=${clang%/*} tool=${clang##*/}
-    export CC=$clang CXX=$folder/clang++${tool#clang}
-    targets=fuzzers
-    build build-fuzz fuzz $checked -Dfuzz=true -Db_sanitize=address,undefined &&
-      check build-fuzz fuzz --suite fuzz
+    note SKIP python-asan "needs the Python binding of the plain build and clang's shared run-time library"
   fi
+fi
+if [ "$backend" = cpu ] && wants fuzz; then
+  if [ $fuzz = false ]; then
+    note SKIP fuzz "clang is missing"
+  elif [ -n "${sanitized:-}" ]; then
+    check build-asan fuzz --suite fuzz
+  fi
+fi
+if [ "$backend" = cpu ] && wants tsan; then
+  build build-tsan tsan $checked -Db_sanitize=thread && check build-tsan tsan -t 3 $small
 fi
 
 say "done"

@@ -2,11 +2,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A language sends the names of the fields in one text, separated by spaces, and one array of numbers. Each
- * value begins with a tag: n                                       nothing: the field keeps its default i
- * number                                integer f bits                                  double h handle any
- * handle T tensor                                a tensor as an operand t dtype flags rank strided shape..
- * [strides..]   an operand without a tensor a count number..                        array of integers g count
- * bits..                          array of doubles s count byte..                          text
+ * value begins with a tag:
+ *   n                                       nothing: the field keeps its default
+ *   i number                                integer
+ *   f bits                                  double
+ *   h handle                                any handle
+ *   T tensor                                a tensor as an operand
+ *   t dtype flags rank strided shape.. [strides..]   an operand without a tensor
+ *   a count number..                        array of integers
+ *   g count bits..                          array of doubles
+ *   s count byte..                          text
  */
 #ifndef RUDA_BINDINGS_DESCRIPTOR_H
 #define RUDA_BINDINGS_DESCRIPTOR_H

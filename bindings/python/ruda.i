@@ -29,7 +29,7 @@
   $1 = &made;
 %}
 %typemap(argout) ruda_##name * %{
-  $result = SWIG_Python_AppendOutput($result, rudapy_capsule((void *)made$argnum, "ruda." #name));
+  $result = rudapy_append($result, rudapy_capsule((void *)made$argnum, "ruda." #name));
 %}
 %enddef
 %include "ruda_handles.i"
@@ -38,19 +38,19 @@
   $1 = &number;
 %}
 %typemap(argout) uint32_t *, uint64_t * %{
-  $result = SWIG_Python_AppendOutput($result, PyLong_FromUnsignedLongLong((unsigned long long)*$1));
+  $result = rudapy_append($result, PyLong_FromUnsignedLongLong((unsigned long long)*$1));
 %}
 %typemap(in, numinputs=0) int64_t *out (int64_t number = 0), int32_t *out (int32_t number = 0) %{
   $1 = &number;
 %}
 %typemap(argout) int64_t *out, int32_t *out %{
-  $result = SWIG_Python_AppendOutput($result, PyLong_FromLongLong((long long)*$1));
+  $result = rudapy_append($result, PyLong_FromLongLong((long long)*$1));
 %}
 %typemap(in, numinputs=0) double * (double number = 0), float * (float number = 0) %{
   $1 = &number;
 %}
 %typemap(argout) double *, float * %{
-  $result = SWIG_Python_AppendOutput($result, PyFloat_FromDouble((double)*$1));
+  $result = rudapy_append($result, PyFloat_FromDouble((double)*$1));
 %}
 
 %typemap(in) (const int64_t *shape, uint32_t rank) (rudapy_values array = {0}),
@@ -67,7 +67,7 @@
   $1 = numbers;
 %}
 %typemap(argout) int64_t *layout %{
-  $result = SWIG_Python_AppendOutput($result, rudapy_layout($1));
+  $result = rudapy_append($result, rudapy_layout($1));
 %}
 
 %typemap(in) (const void *data, uint64_t bytes) (Py_buffer view, int held = 0),

@@ -62,6 +62,30 @@ static PyObject* rudapy_capsule(void* handle, const char* name) {
   return capsule;
 }
 
+/* The outputs of a call so far and one more: the object alone, from the second on a list. Takes both
+   references; SWIG has a function like it, whose parameters changed from version to version. */
+static PyObject* rudapy_append(PyObject* result, PyObject* object) {
+  if (!object) {
+    Py_XDECREF(result);
+    return NULL;
+  }
+  if (!result || result == Py_None) {
+    Py_XDECREF(result);
+    return object;
+  }
+  if (!PyList_Check(result)) {
+    PyObject* list = Py_BuildValue("[N]", result);
+    if (!list) {
+      Py_DECREF(object);
+      return NULL;
+    }
+    result = list;
+  }
+  if (PyList_Append(result, object)) Py_CLEAR(result);
+  Py_DECREF(object);
+  return result;
+}
+
 /* The handle in a capsule with a reference of its own; None is NULL. */
 static int rudapy_handle(PyObject* object, const char* name, void** handle) {
   *handle = NULL;

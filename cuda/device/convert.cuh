@@ -1,5 +1,6 @@
 // cuda/device/convert.cuh - conversions between element types, each rounded once, as the tensor calls
-// promise. SPDX-License-Identifier: Apache-2.0
+// promise.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ruda/tensor.h>
 
@@ -28,6 +29,50 @@ __device__ inline __half from_f32<__half>(float x) {
 template <>
 __device__ inline __nv_bfloat16 from_f32<__nv_bfloat16>(float x) {
   return __float2bfloat16_rn(x);
+}
+
+// Two at a time where an instruction rounds two.
+template <int N>
+__device__ inline void round_f32(const float (&from)[N], float (&to)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) to[i] = from[i];
+}
+template <int N>
+__device__ inline void round_f32(const float (&from)[N], __half (&to)[N]) {
+#pragma unroll
+  for (int i = 0; i + 1 < N; i += 2) {
+    const __half2 two = __floats2half2_rn(from[i], from[i + 1]);
+    to[i] = __low2half(two);
+    to[i + 1] = __high2half(two);
+  }
+  if constexpr (N % 2) to[N - 1] = __float2half_rn(from[N - 1]);
+}
+template <int N>
+__device__ inline void round_f32(const float (&from)[N], __nv_bfloat16 (&to)[N]) {
+#pragma unroll
+  for (int i = 0; i + 1 < N; i += 2) {
+    const __nv_bfloat162 two = __floats2bfloat162_rn(from[i], from[i + 1]);
+    to[i] = __low2bfloat16(two);
+    to[i + 1] = __high2bfloat16(two);
+  }
+  if constexpr (N % 2) to[N - 1] = __float2bfloat16_rn(from[N - 1]);
+}
+
+// F4E2M1: 0 0.5 1 1.5 2 3 4 6 and their negatives.
+__device__ inline float from_f4e2m1(uint32_t code) {
+  const uint32_t magnitude = code & 7;
+  const float value =
+      magnitude < 4 ? 0.5f * float(magnitude) : (2.0f + float(magnitude & 1)) * (magnitude & 2 ? 2.0f : 1.0f);
+  return code & 8 ? -value : value;
+}
+
+// To the nearest, of two the even code; NaN becomes 6.
+__device__ inline uint32_t to_f4e2m1(double x) {
+  if (x != x) return 7;
+  const double magnitude = fabs(x);
+  const uint32_t code = uint32_t(magnitude > 0.25) + (magnitude >= 0.75) + (magnitude > 1.25) +
+                        (magnitude >= 1.75) + (magnitude > 2.5) + (magnitude >= 3.5) + (magnitude > 5.0);
+  return code | (signbit(x) ? 8u : 0u);
 }
 
 // The dtype codes come as values here: for conversions of any pair, where memory and not arithmetic is the

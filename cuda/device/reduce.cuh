@@ -1,5 +1,6 @@
 // cuda/device/reduce.cuh - sums and maxima over a warp or a block, in a fixed order; every thread gets the
-// result. SPDX-License-Identifier: Apache-2.0
+// result.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
 

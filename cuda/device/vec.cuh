@@ -58,6 +58,15 @@ __device__ inline Vec<T, N> load_vec_constant(const T* from) {
   return v;
 }
 
+// For data that is read once: it does not take the place of others in the first-level cache.
+template <int N, class T>
+__device__ inline Vec<T, N> load_vec_once(const T* from) {
+  using Raw = typename RawVec<int(sizeof(T)) * N>::type;
+  Vec<T, N> v;
+  *reinterpret_cast<Raw*>(&v) = __ldcg(reinterpret_cast<const Raw*>(from));
+  return v;
+}
+
 template <int N, class T>
 __device__ inline void store_vec(T* to, const Vec<T, N>& v) {
   using Raw = typename RawVec<int(sizeof(T)) * N>::type;

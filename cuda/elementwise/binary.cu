@@ -1,5 +1,6 @@
-// cuda/elementwise/binary.cu - binary functions on the GPU: dense arithmetic in 16-byte pieces, the rest by
-// element. SPDX-License-Identifier: Apache-2.0
+// cuda/elementwise/binary.cu - binary functions on the GPU: arithmetic of dense rows in 16-byte pieces, the
+// rest by element.
+// SPDX-License-Identifier: Apache-2.0
 #include "core/convert.hpp"
 #include "core/int_ops.hpp"
 #include "core/op_rows.hpp"
@@ -81,8 +82,9 @@ __global__ void __launch_bounds__(strided_threads)
 Verdict prepare(const Problem& p, Prepare& prep) {
   const Layout* y = p[RUDA_BINARY_Y].layout.get();
   const Layout* a = p[RUDA_BINARY_A].layout.get();
-  prep.state<Strided<3>>() =
-      make_strided<3>({y, a, p[RUDA_BINARY_B].present ? p[RUDA_BINARY_B].layout.get() : a});
+  auto& s = prep.state<Strided<3>>();
+  s = make_strided<3>({y, a, p[RUDA_BINARY_B].present ? p[RUDA_BINARY_B].layout.get() : a});
+  sort_axes(s);
   return fits_grid(y->elements) ? nullptr : "more elements than a grid holds";
 }
 
@@ -127,20 +129,23 @@ void run(const Launch& l) {
 template <uint32_t Op>
 struct Arithmetic {
   template <class T>
-  __device__ T operator()(T a, T b) const {
-    const float x = to_f32(a), y = to_f32(b);
-    if constexpr (Op == RUDA_BINARY_ADD) return from_f32<T>(x + y);
-    if constexpr (Op == RUDA_BINARY_SUB) return from_f32<T>(x - y);
-    return from_f32<T>(x * y);
+  __device__ float operator()(float a, float b) const {
+    if constexpr (Op == RUDA_BINARY_ADD) return a + b;
+    if constexpr (Op == RUDA_BINARY_SUB) return a - b;
+    return a * b;
   }
 };
 
-Verdict prepare_vector(const Problem& p, Prepare&) {
-  const uint32_t op = p.as<ruda_binary_desc>().op, dtype = p[RUDA_BINARY_A].dtype();
+Verdict arithmetic(const Problem& p) {
+  const uint32_t op = p.as<ruda_binary_desc>().op;
   if (op != RUDA_BINARY_ADD && op != RUDA_BINARY_SUB && op != RUDA_BINARY_MUL)
     return "not one of add, sub, mul";
-  if (dtype != RUDA_F32 && dtype != RUDA_F16 && dtype != RUDA_BF16) return "not F32, F16 or BF16";
-  if (!p[RUDA_BINARY_B].present) return "b is a scalar";
+  if (!plain_float(p[RUDA_BINARY_A].dtype())) return "not F32, F16 or BF16";
+  return p[RUDA_BINARY_B].present ? nullptr : "b is a scalar";
+}
+
+Verdict prepare_vector(const Problem& p, Prepare&) {
+  if (const Verdict no = arithmetic(p)) return no;
   for (uint32_t slot : {RUDA_BINARY_A, RUDA_BINARY_B, RUDA_BINARY_Y}) {
     if (!p[slot].layout->contiguous) return "strided";
     if (p[slot].align_log2 < 4) return "addresses not aligned to 16 bytes";
@@ -149,30 +154,49 @@ Verdict prepare_vector(const Problem& p, Prepare&) {
   return vector_fits(p[RUDA_BINARY_Y].layout->elements);
 }
 
-template <class T, uint32_t Op>
-void launch_dense(const Launch& l) {
-  launch_vector(l, l.problem[RUDA_BINARY_Y].layout->elements, l.ptr<T>(RUDA_BINARY_Y), Arithmetic<Op>{},
-                l.ptr<const T>(RUDA_BINARY_A), l.ptr<const T>(RUDA_BINARY_B));
+// Rows, columns and scalars repeated by the strides.
+Verdict prepare_rows(const Problem& p, Prepare& prep) {
+  if (const Verdict no = arithmetic(p)) return no;
+  return make_vector_rows<3>(p, {RUDA_BINARY_Y, RUDA_BINARY_A, RUDA_BINARY_B}, prep.state<VectorRows<3>>());
 }
 
-template <class T>
-void launch_op(const Launch& l) {
+// run(T{}, Arithmetic<op>{})
+template <class T, class Run>
+void visit_op(const Launch& l, Run&& run) {
   switch (l.problem.as<ruda_binary_desc>().op) {
-    case RUDA_BINARY_ADD: return launch_dense<T, RUDA_BINARY_ADD>(l);
-    case RUDA_BINARY_SUB: return launch_dense<T, RUDA_BINARY_SUB>(l);
-    default: return launch_dense<T, RUDA_BINARY_MUL>(l);
+    case RUDA_BINARY_ADD: return run(T{}, Arithmetic<RUDA_BINARY_ADD>{});
+    case RUDA_BINARY_SUB: return run(T{}, Arithmetic<RUDA_BINARY_SUB>{});
+    default: return run(T{}, Arithmetic<RUDA_BINARY_MUL>{});
+  }
+}
+
+template <class Run>
+void visit_arithmetic(const Launch& l, Run&& run) {
+  switch (l.problem[RUDA_BINARY_A].dtype()) {
+    case RUDA_F32: return visit_op<float>(l, run);
+    case RUDA_F16: return visit_op<__half>(l, run);
+    default: return visit_op<__nv_bfloat16>(l, run);
   }
 }
 
 void run_vector(const Launch& l) {
-  switch (l.problem[RUDA_BINARY_A].dtype()) {
-    case RUDA_F32: return launch_op<float>(l);
-    case RUDA_F16: return launch_op<__half>(l);
-    default: return launch_op<__nv_bfloat16>(l);
-  }
+  visit_arithmetic(l, [&](auto t, auto f) {
+    using T = decltype(t);
+    launch_vector(l, l.problem[RUDA_BINARY_Y].layout->elements, l.ptr<T>(RUDA_BINARY_Y), f,
+                  l.ptr<const T>(RUDA_BINARY_A), l.ptr<const T>(RUDA_BINARY_B));
+  });
+}
+
+void run_rows(const Launch& l) {
+  visit_arithmetic(l, [&](auto t, auto f) {
+    using T = decltype(t);
+    launch_vector_rows(l, l.state<VectorRows<3>>(), l.ptr<T>(RUDA_BINARY_Y), f, l.ptr<const T>(RUDA_BINARY_A),
+                       l.ptr<const T>(RUDA_BINARY_B));
+  });
 }
 
 constexpr Kernel list[] = {{"cuda/binary/vector", prepare_vector, run_vector},
+                           {"cuda/binary/rows", prepare_rows, run_rows},
                            {"cuda/binary/simt", prepare, run}};
 
 }  // namespace

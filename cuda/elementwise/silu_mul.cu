@@ -1,5 +1,6 @@
-// cuda/elementwise/silu_mul.cu - silu_mul on the GPU: 16-byte pieces of dense operands, or one element a
-// thread. SPDX-License-Identifier: Apache-2.0
+// cuda/elementwise/silu_mul.cu - silu_mul on the GPU: 16-byte pieces of dense operands or rows, or one
+// element a thread.
+// SPDX-License-Identifier: Apache-2.0
 #include "device/convert.cuh"
 #include "elementwise/strided.cuh"
 #include "elementwise/vector.cuh"
@@ -12,18 +13,18 @@ namespace {
 // 1 / d for d in 1..2: one Newton step on the hardware's estimate leaves at most one unit in the last place,
 // and compiles far smaller than a division for all cases.
 __device__ inline float reciprocal(float d) {
-  const float r = __fdividef(1.0f, d);
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(d));
   return fmaf(r, fmaf(-d, r, 1.0f), r);
 }
 
 // silu is rounded to the dtype before the product, as two operators in a row would.
 struct SiluMul {
   template <class T>
-  __device__ T operator()(T gate, T up) const {
-    const float x = to_f32(gate);
-    const float e = expf(-fabsf(x));
-    const T silu = from_f32<T>(x * ((x < 0 ? e : 1.0f) * reciprocal(1.0f + e)));
-    return from_f32<T>(to_f32(silu) * to_f32(up));
+  __device__ float operator()(float gate, float up) const {
+    const float e = expf(-fabsf(gate));
+    const T silu = from_f32<T>(gate * ((gate < 0 ? e : 1.0f) * reciprocal(1.0f + e)));
+    return to_f32(silu) * up;
   }
 };
 
@@ -34,13 +35,14 @@ __global__ void __launch_bounds__(strided_threads)
   if (i >= s.elements) return;
   int64_t at[3];
   strided_offsets(s, i, at);
-  y[at[0]] = SiluMul{}(gate[at[1]], up[at[2]]);
+  y[at[0]] = from_f32<T>(SiluMul{}.template operator()<T>(to_f32(gate[at[1]]), to_f32(up[at[2]])));
 }
 
 Verdict prepare(const Problem& p, Prepare& prep) {
-  prep.state<Strided<3>>() =
-      make_strided<3>({p[RUDA_SILU_MUL_Y].layout.get(), p[RUDA_SILU_MUL_GATE].layout.get(),
+  auto& s = prep.state<Strided<3>>();
+  s = make_strided<3>({p[RUDA_SILU_MUL_Y].layout.get(), p[RUDA_SILU_MUL_GATE].layout.get(),
                        p[RUDA_SILU_MUL_UP].layout.get()});
+  sort_axes(s);
   return fits_grid(p[RUDA_SILU_MUL_Y].layout->elements) ? nullptr : "more elements than a grid holds";
 }
 
@@ -84,7 +86,27 @@ void run_vector(const Launch& l) {
   }
 }
 
+Verdict prepare_rows(const Problem& p, Prepare& prep) {
+  return make_vector_rows<3>(p, {RUDA_SILU_MUL_Y, RUDA_SILU_MUL_GATE, RUDA_SILU_MUL_UP},
+                             prep.state<VectorRows<3>>());
+}
+
+template <class T>
+void launch_rows(const Launch& l) {
+  launch_vector_rows(l, l.state<VectorRows<3>>(), l.ptr<T>(RUDA_SILU_MUL_Y), SiluMul{},
+                     l.ptr<const T>(RUDA_SILU_MUL_GATE), l.ptr<const T>(RUDA_SILU_MUL_UP));
+}
+
+void run_rows(const Launch& l) {
+  switch (l.problem[RUDA_SILU_MUL_GATE].dtype()) {
+    case RUDA_F32: return launch_rows<float>(l);
+    case RUDA_F16: return launch_rows<__half>(l);
+    default: return launch_rows<__nv_bfloat16>(l);
+  }
+}
+
 constexpr Kernel list[] = {{"cuda/silu_mul/vector", prepare_vector, run_vector},
+                           {"cuda/silu_mul/rows", prepare_rows, run_rows},
                            {"cuda/silu_mul/simt", prepare, run}};
 
 }  // namespace

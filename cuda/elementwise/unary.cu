@@ -73,7 +73,9 @@ __global__ void __launch_bounds__(strided_threads)
 }
 
 Verdict prepare(const Problem& p, Prepare& prep) {
-  prep.state<Strided<2>>() = make_strided<2>({p[RUDA_UNARY_Y].layout.get(), p[RUDA_UNARY_X].layout.get()});
+  auto& s = prep.state<Strided<2>>();
+  s = make_strided<2>({p[RUDA_UNARY_Y].layout.get(), p[RUDA_UNARY_X].layout.get()});
+  sort_axes(s);
   return fits_grid(p[RUDA_UNARY_Y].layout->elements) ? nullptr : "more elements than a grid holds";
 }
 

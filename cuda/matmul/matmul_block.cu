@@ -1,7 +1,11 @@
-// cuda/matmul/matmul_block.cu - matmul_block on the GPU: a plain kernel, one warp an element, F32 sums.
+// cuda/matmul/matmul_block.cu - matmul_block on the GPU: candidates from one row of x to many.
 // SPDX-License-Identifier: Apache-2.0
 #include "device/block_decode.cuh"
 #include "elementwise/strided.cuh"
+#include "matmul/block_kernels.hpp"
+#include "matmul/finish.hpp"
+#include "matmul/lt_product.hpp"
+#include "tune/matmul.hpp"
 
 #include <ruda/matmul.h>
 
@@ -11,6 +15,239 @@
 
 namespace ruda::cuda {
 namespace {
+
+bool bf16(const Operand& x) { return x.present && x.dtype() == RUDA_BF16; }
+
+int64_t row_bytes_of(const Operand& w) { return w.dim(0) ? int64_t(w.layout->packed_bytes()) / w.dim(0) : 0; }
+
+// Element offsets of row i along the outer axes.
+int64_t row_offset(const Operand& x, int64_t i) {
+  int64_t at = 0;
+  for (int axis = x.rank() - 2; axis >= 0; --axis) {
+    at += i % x.dim(axis) * x.stride(axis);
+    i /= x.dim(axis);
+  }
+  return at;
+}
+
+// The outer axes as one, when a single stride walks them.
+bool one_stride(const Operand& x, int64_t& stride) {
+  int64_t rows = 1;
+  stride = x.dim(-1);
+  for (int axis = x.rank() - 2; axis >= 0; --axis) {
+    if (x.dim(axis) == 1) continue;
+    if (rows == 1) stride = x.stride(axis);
+    if (x.stride(axis) != stride * rows) return false;
+    rows *= x.dim(axis);
+  }
+  return true;
+}
+
+const void* bias_of(const Launch& l) {
+  return l.problem[RUDA_MATMUL_BLOCK_BIAS].present ? l.ptr<const void>(RUDA_MATMUL_BLOCK_BIAS) : nullptr;
+}
+
+// Common to the fast kernels: something to do, blocks at addresses that their loads take.
+Verdict refuse(const Problem& p) {
+  const Operand &x = p[RUDA_MATMUL_BLOCK_X], &w = p[RUDA_MATMUL_BLOCK_WEIGHTS];
+  if (w.dim(0) == 0 || x.outer() == 0 || w.dim(1) == 0) return "empty";
+  if (w.align_log2 < 2) return "weights are not aligned to 4 bytes";
+  if (w.dim(1) > (int64_t(1) << 30)) return "k is above 2^30";
+  return nullptr;
+}
+
+// ---- up to four rows of x ----
+
+Verdict prepare_gemv(const Problem& p, Prepare& prep) {
+  if (const Verdict why = refuse(p)) return why;
+  const Operand &x = p[RUDA_MATMUL_BLOCK_X], &w = p[RUDA_MATMUL_BLOCK_WEIGHTS], &y = p[RUDA_MATMUL_BLOCK_Y];
+  const int64_t rows = x.outer();
+  if (rows > 4) return "more than 4 rows";
+  if (x.align_log2 < (bf16(x) ? 3 : 4)) return "x is not aligned to four elements";
+  auto& s = prep.state<block::Gemv>();
+  s.rows = int(rows);
+  s.n = w.dim(0);
+  s.units = int(w.dim(1) / 8);
+  s.row_bytes = row_bytes_of(w);
+  for (int i = 0; i < 4; ++i) {
+    s.x_at[i] = row_offset(x, std::min<int64_t>(i, rows - 1));
+    s.y_at[i] = row_offset(y, std::min<int64_t>(i, rows - 1));
+    if (s.x_at[i] % 4) return "a row of x is not aligned to four elements";
+  }
+  s.x_bf16 = bf16(x), s.y_bf16 = bf16(y), s.bias_bf16 = bf16(p[RUDA_MATMUL_BLOCK_BIAS]);
+  const tune::BlockGemv choice = tune::block_gemv(capability_of(p), rows, s.n, w.dim(1));
+  s.splits = choice.splits;
+  s.early = capability_of(p).arch >= 90;
+  s.rows_per_warp = choice.rows_per_warp;
+  if (s.n / choice.rows_per_warp > INT32_MAX / 2) return "n is above 2^30";
+  prep.note(format("%d columns a warp, k over %d warps", choice.rows_per_warp, choice.splits));
+  return nullptr;
+}
+
+void run_gemv(const Launch& l) {
+  block::Gemv s = l.state<block::Gemv>();
+  s.x = l.ptr<const void>(RUDA_MATMUL_BLOCK_X);
+  s.weights = l.ptr<const uint8_t>(RUDA_MATMUL_BLOCK_WEIGHTS);
+  s.bias = bias_of(l);
+  s.y = l.ptr<void>(RUDA_MATMUL_BLOCK_Y);
+  visit_block(l.problem[RUDA_MATMUL_BLOCK_WEIGHTS].dtype(),
+              [&](auto tag) { block::run_gemv<decltype(tag)::dtype>(s, stream_of(l)); });
+  check_launch(l);
+}
+
+// ---- more rows: x as bf16 ----
+
+// x itself where it is bf16, else a rounded copy in the workspace.
+struct Narrowed {
+  int64_t rows, k, stride;
+  bool copy;
+  WorkspaceSlot slot;
+};
+
+Verdict narrow(const Problem& p, Prepare& prep, int align, Narrowed& s) {
+  const Operand& x = p[RUDA_MATMUL_BLOCK_X];
+  s.rows = x.outer();
+  s.k = x.dim(-1);
+  if (!one_stride(x, s.stride)) return "rows of x have no common stride";
+  s.copy = !bf16(x);
+  const int64_t elements = s.copy ? 4 : int64_t(1) << (align - 1);
+  if (x.align_log2 < (s.copy ? 4 : align)) return "x is not aligned to its vectors";
+  if (s.rows > 1 && s.stride % elements) return "a row of x is not aligned to its vectors";
+  if (s.rows > 1 && s.stride < s.k) return "rows of x overlap";
+  if (s.copy) s.slot = prep.book<__nv_bfloat16>(s.rows * s.k);
+  return nullptr;
+}
+
+const void* narrowed(const Launch& l, const Narrowed& s) {
+  if (!s.copy) return l.ptr<const void>(RUDA_MATMUL_BLOCK_X);
+  void* to = l.at<void>(s.slot);
+  run_narrow(l.ptr<const float>(RUDA_MATMUL_BLOCK_X), s.stride, to, s.rows, s.k, stream_of(l));
+  return to;
+}
+
+struct TilesState {
+  block::Tiles tiles;
+  Narrowed x;
+};
+
+Verdict prepare_mma(const Problem& p, Prepare& prep) {
+  if (const Verdict why = refuse(p)) return why;
+  if (p.math == RUDA_MATH_STRICT) return "math is STRICT";
+  const Operand &x = p[RUDA_MATMUL_BLOCK_X], &w = p[RUDA_MATMUL_BLOCK_WEIGHTS], &y = p[RUDA_MATMUL_BLOCK_Y];
+  if (x.outer() <= 4) return "up to 4 rows";
+  TilesState& s = prep.state<TilesState>();
+  block::Tiles& t = s.tiles;
+  t.rows = x.outer();
+  t.n = w.dim(0);
+  t.units = int(w.dim(1) / 8);
+  t.row_bytes = row_bytes_of(w);
+  if (!one_stride(y, t.y_stride)) return "rows of y have no common stride";
+  if ((t.rows + 63) / 64 > 65535) return "more than 65535 groups of rows";
+  if (t.n > (int64_t(1) << 34)) return "n is above 2^34";
+  if (const Verdict why = narrow(p, prep, 3, s.x)) return why;
+  t.x_stride = s.x.copy ? s.x.k : s.x.stride;
+  t.y_bf16 = bf16(y), t.bias_bf16 = bf16(p[RUDA_MATMUL_BLOCK_BIAS]);
+  t.tile = tune::block_tile(capability_of(p), t.rows, t.n);
+  prep.note(format("tiles of %d weight rows", t.tile));
+  return nullptr;
+}
+
+void run_mma(const Launch& l) {
+  const TilesState& s = l.state<TilesState>();
+  block::Tiles t = s.tiles;
+  t.x = narrowed(l, s.x);
+  t.weights = l.ptr<const uint8_t>(RUDA_MATMUL_BLOCK_WEIGHTS);
+  t.bias = bias_of(l);
+  t.y = l.ptr<void>(RUDA_MATMUL_BLOCK_Y);
+  visit_block(l.problem[RUDA_MATMUL_BLOCK_WEIGHTS].dtype(),
+              [&](auto tag) { block::run_tiles<decltype(tag)::dtype>(t, stream_of(l)); });
+  check_launch(l);
+}
+
+// ---- many rows: all weights as bf16, then cuBLASLt ----
+
+struct GemmState {
+  Narrowed x;
+  lt::Product product;
+  Finish finish;
+  bool finished;  // bias and rounding by a pass of their own
+  WorkspaceSlot weights, sums, workspace;
+  int64_t n, row_bytes;
+};
+
+Verdict prepare_gemm(const Problem& p, Prepare& prep) {
+  if (const Verdict why = refuse(p)) return why;
+  if (p.math == RUDA_MATH_STRICT) return "math is STRICT";
+  const Operand &x = p[RUDA_MATMUL_BLOCK_X], &w = p[RUDA_MATMUL_BLOCK_WEIGHTS], &y = p[RUDA_MATMUL_BLOCK_Y];
+  const Operand& bias = p[RUDA_MATMUL_BLOCK_BIAS];
+  if (x.outer() <= 4) return "up to 4 rows";
+  if (x.outer() < tune::block_gemm_rows && p.forced_kernel.empty()) return "up to 64 rows";
+  auto& device = static_cast<CudaDevice&>(p.device());
+  lt::Context* context = lt::context_of(device, !p.forced_kernel.empty());
+  if (!context) return "libcublasLt.so.13 was not found, see ruda_backend_report";
+  GemmState& s = prep.state<GemmState>();
+  s.n = w.dim(0);
+  s.row_bytes = row_bytes_of(w);
+  int64_t y_stride = 0;
+  if (!one_stride(y, y_stride) || y_stride < s.n) return "rows of y have no common stride";
+  if (const Verdict why = narrow(p, prep, 4, s.x)) return why;
+  s.weights = prep.book<__nv_bfloat16>(s.n * s.x.k);
+  s.finished = bias.present && (bf16(y) || bf16(bias));
+  lt::Request request;
+  request.a = {
+      uint64_t(s.x.k), uint64_t(s.x.rows), s.x.copy ? s.x.k : s.x.stride, 0, lt::op_none, CUDA_R_16BF, 16};
+  request.b = {uint64_t(s.x.k), uint64_t(s.n), s.x.k, 0, lt::op_transpose, CUDA_R_16BF, 16};
+  request.c = {uint64_t(s.n), uint64_t(s.x.rows),     y_stride,          0,
+               lt::op_none,   lt::type_of(y.dtype()), 1u << y.align_log2};
+  if (s.finished) {
+    s.finish = {.from = nullptr,
+                .to = nullptr,
+                .bias = nullptr,
+                .bias_dtype = bias.dtype(),
+                .to_dtype = y.dtype(),
+                .activation = RUDA_ACTIVATION_NONE,
+                .rows = s.x.rows,
+                .count = 1,
+                .n = s.n,
+                .from_row = s.n,
+                .from_batch = 0,
+                .to_row = y_stride,
+                .to_batch = 0};
+    s.sums = prep.book<float>(s.x.rows * s.n);
+    request.c.type = CUDA_R_32F, request.c.ld = s.n, request.c.alignment = 256;
+  } else if (bias.present) {
+    request.epilogue = lt::epilogue_bias;
+  }
+  request.workspace_limit = p.workspace_limit;
+  std::string note;
+  if (!lt::make_product(context, request, s.product, note)) return "cuBLASLt has no algorithm";
+  s.workspace = prep.book<std::byte>(int64_t(s.product.workspace_bytes));
+  prep.note(note);
+  return nullptr;
+}
+
+void run_gemm(const Launch& l) {
+  const GemmState& s = l.state<GemmState>();
+  const cudaStream_t stream = stream_of(l);
+  const void* x = narrowed(l, s.x);
+  void* weights = l.at<void>(s.weights);
+  visit_block(l.problem[RUDA_MATMUL_BLOCK_WEIGHTS].dtype(), [&](auto tag) {
+    block::run_decode<decltype(tag)::dtype>(l.ptr<const uint8_t>(RUDA_MATMUL_BLOCK_WEIGHTS), weights, s.n,
+                                            int(s.x.k / 8), s.row_bytes, stream);
+  });
+  void* y = l.ptr<void>(RUDA_MATMUL_BLOCK_Y);
+  lt::Operands o{x, weights, s.finished ? l.at<void>(s.sums) : y};
+  if (!s.finished) o.bias = static_cast<const float*>(bias_of(l));
+  lt::run_product(s.product, o, s.product.workspace_bytes ? l.at<void>(s.workspace) : nullptr, stream);
+  if (s.finished) {
+    Finish f = s.finish;
+    f.from = l.at<float>(s.sums), f.to = y, f.bias = bias_of(l);
+    run_finish(f, stream);
+  }
+  check_launch(l);
+}
+
+// ---- everything else: one warp an element ----
 
 constexpr int warps = 8;
 
@@ -47,7 +284,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   s.rows = make_strided_rows<2>({p[RUDA_MATMUL_BLOCK_Y].layout.get(), p[RUDA_MATMUL_BLOCK_X].layout.get()});
   s.n = w.dim(0);
   s.k = w.dim(1);
-  s.weight_row_bytes = s.n ? int64_t(w.layout->packed_bytes()) / s.n : 0;
+  s.weight_row_bytes = row_bytes_of(w);
   return nullptr;
 }
 
@@ -57,26 +294,26 @@ void launch(const Launch& l) {
   const int64_t elements = s.rows.elements * s.n;
   if (elements == 0) return;
   const auto blocks = unsigned(std::min<int64_t>((elements + warps - 1) / warps, 1 << 20));
-  const Operand& bias = l.problem[RUDA_MATMUL_BLOCK_BIAS];
   visit_block(l.problem[RUDA_MATMUL_BLOCK_WEIGHTS].dtype(), [&](auto tag) {
     matmul_block_warps<decltype(tag)::dtype, X, Y><<<blocks, 32 * warps, 0, stream_of(l)>>>(
-        l.ptr<const X>(RUDA_MATMUL_BLOCK_X), l.ptr<const uint8_t>(RUDA_MATMUL_BLOCK_WEIGHTS),
-        l.ptr<const void>(RUDA_MATMUL_BLOCK_BIAS), bias.present && bias.dtype() == RUDA_BF16,
-        l.ptr<Y>(RUDA_MATMUL_BLOCK_Y), s);
+        l.ptr<const X>(RUDA_MATMUL_BLOCK_X), l.ptr<const uint8_t>(RUDA_MATMUL_BLOCK_WEIGHTS), bias_of(l),
+        bf16(l.problem[RUDA_MATMUL_BLOCK_BIAS]), l.ptr<Y>(RUDA_MATMUL_BLOCK_Y), s);
   });
   check_launch(l);
 }
 
 void run(const Launch& l) {
-  const bool x = l.problem[RUDA_MATMUL_BLOCK_X].dtype() == RUDA_BF16;
-  const bool y = l.problem[RUDA_MATMUL_BLOCK_Y].dtype() == RUDA_BF16;
+  const bool x = bf16(l.problem[RUDA_MATMUL_BLOCK_X]), y = bf16(l.problem[RUDA_MATMUL_BLOCK_Y]);
   if (x && y) return launch<__nv_bfloat16, __nv_bfloat16>(l);
   if (x) return launch<__nv_bfloat16, float>(l);
   if (y) return launch<float, __nv_bfloat16>(l);
   launch<float, float>(l);
 }
 
-constexpr Kernel list[] = {{"cuda/matmul_block/simt", prepare, run}};
+constexpr Kernel list[] = {{"cuda/matmul_block/gemv", prepare_gemv, run_gemv},
+                           {"cuda/matmul_block/gemm", prepare_gemm, run_gemm},
+                           {"cuda/matmul_block/mma", prepare_mma, run_mma},
+                           {"cuda/matmul_block/simt", prepare, run}};
 
 }  // namespace
 

@@ -1,11 +1,14 @@
 // cuda/matmul/matmul_lt.cpp - matmul by cuBLASLt: one algorithm, picked when the plan is made.
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuBLASLt thinks in columns: its A is our b, its B our a, and its result [n, m] is our c [m, n] row by row.
+// cuBLASLt adds a bias to sums already rounded to a 16-bit c, and its GELU is an approximation. So its own
+// epilogues serve F32 results (bias, RELU) and RELU without a bias; everything else takes F32 sums and one
+// pass that adds, activates and rounds once.
 #include "matmul/matmul_lt.hpp"
 
 #include "core/error.hpp"
-#include "runtime/cublaslt.hpp"
+#include "matmul/finish.hpp"
+#include "matmul/lt_product.hpp"
 #include "runtime/launch.hpp"
 
 #include <ruda/matmul.h>
@@ -13,16 +16,12 @@
 namespace ruda::cuda::matmul_lt {
 namespace {
 
-constexpr uint64_t workspace_limit = 32 << 20;  // what NVIDIA advises for this architecture
-
 struct State {
-  lt::Context* context;
-  lt::DescOpaque desc;
-  lt::LayoutOpaque a, b, c;  // of our operands
-  lt::Algo algo;
-  uint64_t workspace_bytes;
-  WorkspaceSlot workspace;
-  bool bias;
+  lt::Product product;
+  Finish finish;
+  bool finished, sums_apart;  // a pass of our own follows; over sums in the workspace
+  bool widen_bias;            // a 16-bit bias as F32 for cuBLASLt
+  WorkspaceSlot workspace, sums, bias;
 };
 
 // One operand as a stack of matrices: element (i, j) of matrix p is at p * batch + i * row + j * col.
@@ -31,31 +30,20 @@ struct Stack {
 };
 
 // Layout and transposition of an operand that cuBLASLt is to see as [cols, rows] by columns.
-struct View {
-  uint64_t rows = 0, cols = 0;
-  int64_t ld = 0;
-  int op = lt::op_none;
-};
-
-bool view_of(const Stack& s, View& view) {
+bool view_of(const Stack& s, lt::Matrix& view) {
   const bool by_rows = s.col == 1 || s.cols == 1, by_cols = s.row == 1 || s.rows == 1;
+  view.batch = s.batch;
   if (by_rows && (s.rows == 1 || s.row >= s.cols)) {
-    view = {uint64_t(s.cols), uint64_t(s.rows), s.rows == 1 ? s.cols : s.row, lt::op_none};
+    view.rows = uint64_t(s.cols), view.cols = uint64_t(s.rows);
+    view.ld = s.rows == 1 ? s.cols : s.row, view.op = lt::op_none;
     return true;
   }
   if (by_cols && (s.cols == 1 || s.col >= s.rows)) {
-    view = {uint64_t(s.rows), uint64_t(s.cols), s.cols == 1 ? s.rows : s.col, lt::op_transpose};
+    view.rows = uint64_t(s.rows), view.cols = uint64_t(s.cols);
+    view.ld = s.cols == 1 ? s.rows : s.col, view.op = lt::op_transpose;
     return true;
   }
   return false;
-}
-
-cudaDataType_t type_of(uint32_t dtype) {
-  switch (dtype) {
-    case RUDA_F16: return CUDA_R_16F;
-    case RUDA_BF16: return CUDA_R_16BF;
-    default: return CUDA_R_32F;
-  }
 }
 
 int64_t stride_of(const Operand& x, const Operand& c, int axis) {
@@ -79,24 +67,17 @@ bool fold_leading(const Operand& a, const Operand& b, const Operand& c, Stack* s
   return true;
 }
 
-template <class T>
-void set(lt::Status (*setter)(lt::DescOpaque*, int, const void*, size_t), lt::DescOpaque& object, int what,
-         const T& value) {
-  lt::check(setter(&object, what, &value, sizeof value), "matmul");
-}
+bool is_fp8(uint32_t dtype) { return dtype == RUDA_F8E4M3 || dtype == RUDA_F8E5M2; }
 
-void make_layout(lt::LayoutOpaque& layout, uint32_t dtype, const View& view, int64_t count, int64_t batch) {
-  const auto& f = lt::functions();
-  lt::check(
-      f.MatrixLayoutInit_internal(&layout, sizeof layout, type_of(dtype), view.rows, view.cols, view.ld),
-      "matmul");
-  if (count == 1) return;
-  const auto batches = int32_t(count);
-  lt::check(f.MatrixLayoutSetAttribute(&layout, lt::layout_batch_count, &batches, sizeof batches), "matmul");
-  lt::check(f.MatrixLayoutSetAttribute(&layout, lt::layout_batch_stride, &batch, sizeof batch), "matmul");
+// FP8 products exist for rows of k only, in multiples of 16.
+Verdict refuse_fp8(const lt::Matrix* views, uint32_t a, uint32_t b, const Stack& c) {
+  if (a == RUDA_F8E5M2 && b == RUDA_F8E5M2) return "cuBLASLt has no product of two F8E5M2 operands";
+  if (views[0].op != lt::op_none || views[1].op != lt::op_transpose)
+    return "FP8 operands are not dense along k";
+  if (views[0].rows % 16 || views[0].ld % 16 || views[1].ld % 16 || c.cols % 16 || c.row % 8)
+    return "k, n or a stride of FP8 operands is not a multiple of 16";
+  return nullptr;
 }
-
-uint32_t alignment_of(const Operand& x) { return 1u << x.align_log2; }
 
 }  // namespace
 
@@ -104,13 +85,14 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   const auto& d = p.as<ruda_matmul_desc>();
   const Operand &a = p[RUDA_MATMUL_A], &b = p[RUDA_MATMUL_B], &c = p[RUDA_MATMUL_C],
                 &bias = p[RUDA_MATMUL_BIAS];
-  const bool f32 = a.dtype() == RUDA_F32, tf32 = f32 && p.math == RUDA_MATH_TF32;
+  const bool f32 = a.dtype() == RUDA_F32, tf32 = f32 && p.math == RUDA_MATH_TF32, fp8 = is_fp8(a.dtype());
+  const bool c_f32 = c.dtype() == RUDA_F32;
   if (p.strategy != RUDA_STRATEGY_AUTO && p.strategy != RUDA_STRATEGY_TENSOR_CORE)
     return "not of the strategy asked for";
   if (p.strategy == RUDA_STRATEGY_TENSOR_CORE && f32 && !tf32)
     return "F32 uses no tensor cores unless TF32 is allowed";
-  if (a.dtype() != b.dtype()) return "dtypes of a and b differ";
-  if (bias.present && bias.dtype() != c.dtype()) return "dtypes of bias and c differ";
+  if (fp8 && p.math == RUDA_MATH_STRICT) return "math is STRICT: sums of FP8 products are less than F32";
+  if (a.dtype() != b.dtype() && !fp8) return "dtypes of a and b differ";
 
   const auto stack = [](const Operand& x, bool transposed) {
     const int i = transposed ? -1 : -2, j = transposed ? -2 : -1;
@@ -127,87 +109,89 @@ Verdict prepare(const Problem& p, Prepare& prep) {
     sa.rows *= count, sc.rows *= count;
     count = 1;
   }
-  View views[3];
+  lt::Matrix views[3];
   for (int i = 0; i < 3; ++i)
     if (!view_of(stacks[i], views[i])) return "no axis of an operand is dense";
   if (views[2].op != lt::op_none) return "rows of c are not dense";
+  if (fp8)
+    if (const Verdict why = refuse_fp8(views, a.dtype(), b.dtype(), sc)) return why;
 
-  try {
-    lt::functions();
-  } catch (const Error&) {
-    if (!p.forced_kernel.empty()) throw;
-    return "libcublasLt.so.13 was not found, see ruda_backend_report";
-  }
-  const auto& f = lt::functions();
+  auto& device = static_cast<CudaDevice&>(p.device());
+  if (fp8 && device.capability().arch < 89) return "the GPU has no FP8 products";
+  lt::Context* context = lt::context_of(device, !p.forced_kernel.empty());
+  if (!context) return "libcublasLt.so.13 was not found, see ruda_backend_report";
   State& s = prep.state<State>();
-  s.context = static_cast<CudaDevice&>(p.device()).part<lt::Handle>().get();
-  lt::check(f.MatmulDescInit_internal(&s.desc, sizeof s.desc, tf32 ? lt::compute_32f_tf32 : lt::compute_32f,
-                                      CUDA_R_32F),
-            "matmul");
-  set(f.MatmulDescSetAttribute, s.desc, lt::desc_trans_a, int32_t(views[1].op));
-  set(f.MatmulDescSetAttribute, s.desc, lt::desc_trans_b, int32_t(views[0].op));
-  s.bias = bias.present;
-  if (s.bias) {
-    set(f.MatmulDescSetAttribute, s.desc, lt::desc_epilogue, int32_t(lt::epilogue_bias));
-    set(f.MatmulDescSetAttribute, s.desc, lt::desc_bias_dtype, int32_t(type_of(bias.dtype())));
+  lt::Request request;
+  const Operand* operands[] = {&a, &b, &c};
+  for (int i = 0; i < 3; ++i)
+    views[i].type = lt::type_of(operands[i]->dtype()), views[i].alignment = 1u << operands[i]->align_log2;
+  const bool relu = d.activation == RUDA_ACTIVATION_RELU;
+  const bool bias_inside = bias.present && c_f32 && !fp8;
+  s.finished = (bias.present && !bias_inside) || (d.activation && !(relu && !fp8));
+  s.sums_apart = s.finished && !c_f32;
+  if (!s.finished)
+    request.epilogue = relu && bias_inside ? lt::epilogue_relu | lt::epilogue_bias
+                       : relu              ? lt::epilogue_relu
+                       : bias_inside       ? lt::epilogue_bias
+                                           : lt::epilogue_default;
+  s.widen_bias = !s.finished && bias_inside && bias.dtype() != RUDA_F32;
+  if (s.widen_bias) s.bias = prep.book<float>(sc.cols);
+  s.finish = {.from = nullptr,
+              .to = nullptr,
+              .bias = nullptr,
+              .bias_dtype = bias.present ? bias.dtype() : 0,
+              .to_dtype = c.dtype(),
+              .activation = d.activation,
+              .rows = sc.rows,
+              .count = count,
+              .n = sc.cols,
+              .from_row = views[2].ld,
+              .from_batch = sc.batch,
+              .to_row = views[2].ld,
+              .to_batch = sc.batch};
+  if (s.sums_apart) {
+    s.sums = prep.book<float>(count * sc.rows * sc.cols);
+    s.finish.from_row = sc.cols, s.finish.from_batch = sc.rows * sc.cols;
+    views[2].type = CUDA_R_32F, views[2].ld = sc.cols, views[2].batch = sc.rows * sc.cols;
+    views[2].alignment = 256;
   }
-  make_layout(s.a, a.dtype(), views[0], count, stacks[0].batch);
-  make_layout(s.b, b.dtype(), views[1], count, stacks[1].batch);
-  make_layout(s.c, c.dtype(), views[2], count, stacks[2].batch);
-
-  lt::PreferenceOpaque preference{};
-  lt::check(f.MatmulPreferenceInit_internal(&preference, sizeof preference), "matmul");
-  const auto prefer = [&](int what, auto value) {
-    lt::check(f.MatmulPreferenceSetAttribute(&preference, what, &value, sizeof value), "matmul");
-  };
-  prefer(lt::preference_workspace,
-         p.workspace_limit && p.workspace_limit < workspace_limit ? p.workspace_limit : workspace_limit);
-  // Partial sums stay in F32: sums in the dtype of c would round each of them.
-  prefer(lt::preference_reduction_mask,
-         uint32_t(lt::reduction_compute_type | (c.dtype() == RUDA_F32 ? lt::reduction_in_place : 0)));
-  prefer(lt::preference_align_a, alignment_of(b));
-  prefer(lt::preference_align_b, alignment_of(a));
-  prefer(lt::preference_align_c, alignment_of(c));
-  prefer(lt::preference_align_d, alignment_of(c));
-  lt::Heuristic found{};
-  int count_found = 0;
-  const lt::Status status = f.MatmulAlgoGetHeuristic(s.context, &s.desc, &s.b, &s.a, &s.c, &s.c, &preference,
-                                                     1, &found, &count_found);
-  if (status != 0 || count_found == 0 || found.state != 0) return "cuBLASLt has no algorithm";
-  s.algo = found.algo;
-  s.workspace_bytes = found.workspace_bytes;
-  s.workspace = prep.book<std::byte>(int64_t(found.workspace_bytes));
-
-  const auto config = [&](int what) {
-    uint32_t value = 0;
-    size_t written = 0;
-    f.MatmulAlgoConfigGetAttribute(&s.algo, what, &value, sizeof value, &written);
-    return value;
-  };
-  prep.note(format("algorithm %u, tile %u, stages %u, split %u, %s", config(lt::config_id),
-                   config(lt::config_tile), config(lt::config_stages), config(lt::config_splitk),
-                   tf32 ? "TF32" : "F32 sums"));
+  request.a = views[0], request.b = views[1], request.c = views[2];
+  request.count = count;
+  request.tf32 = tf32;
+  request.scales = p[RUDA_MATMUL_A_SCALE].present || p[RUDA_MATMUL_B_SCALE].present;
+  request.workspace_limit = p.workspace_limit;
+  std::string note;
+  if (!lt::make_product(context, request, s.product, note)) return "cuBLASLt has no algorithm";
+  s.workspace = prep.book<std::byte>(int64_t(s.product.workspace_bytes));
+  if (s.finished) note += s.sums_apart ? ", F32 sums finished apart" : ", finished in place";
+  prep.note(note);
   return nullptr;
 }
 
 void run(const Launch& l) {
   const State& s = l.state<State>();
-  const auto& f = lt::functions();
-  const float one = 1, zero = 0;
-  // The bias is an attribute of the description, which other threads may read: it goes into a copy.
-  lt::DescOpaque with_bias;
-  const lt::DescOpaque* desc = &s.desc;
-  if (s.bias) {
-    with_bias = s.desc;
-    set(f.MatmulDescSetAttribute, with_bias, lt::desc_bias_pointer, l.ptr<const void>(RUDA_MATMUL_BIAS));
-    desc = &with_bias;
+  const cudaStream_t stream = stream_of(l);
+  const auto optional = [&](uint32_t slot) {
+    return l.problem[slot].present ? l.ptr<const void>(slot) : nullptr;
+  };
+  const void* bias = optional(RUDA_MATMUL_BIAS);
+  if (s.widen_bias) {
+    run_widen(bias, s.finish.bias_dtype, l.at<float>(s.bias), s.finish.n, stream);
+    bias = l.at<float>(s.bias);
   }
   void* c = l.ptr<void>(RUDA_MATMUL_C);
-  lt::check(
-      f.Matmul(s.context, desc, &one, l.ptr<const void>(RUDA_MATMUL_B), &s.b,
-               l.ptr<const void>(RUDA_MATMUL_A), &s.a, &zero, c, &s.c, c, &s.c, &s.algo,
-               s.workspace_bytes ? l.at<std::byte>(s.workspace) : nullptr, s.workspace_bytes, stream_of(l)),
-      "matmul");
+  lt::Operands o;
+  o.a = l.ptr<const void>(RUDA_MATMUL_A), o.b = l.ptr<const void>(RUDA_MATMUL_B);
+  o.c = s.sums_apart ? l.at<void>(s.sums) : c;
+  o.bias = static_cast<const float*>(bias);
+  o.a_scale = static_cast<const float*>(optional(RUDA_MATMUL_A_SCALE));
+  o.b_scale = static_cast<const float*>(optional(RUDA_MATMUL_B_SCALE));
+  lt::run_product(s.product, o, s.product.workspace_bytes ? l.at<void>(s.workspace) : nullptr, stream);
+  if (!s.finished) return;
+  Finish f = s.finish;
+  f.from = static_cast<const float*>(o.c), f.to = c, f.bias = bias;
+  run_finish(f, stream);
+  check_launch(l);
 }
 
 }  // namespace ruda::cuda::matmul_lt

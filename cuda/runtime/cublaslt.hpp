@@ -1,5 +1,6 @@
 // cuda/runtime/cublaslt.hpp - the part of cuBLASLt that is used, declared here so that no header of it is
-// needed. SPDX-License-Identifier: Apache-2.0
+// needed.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "runtime/device.hpp"
 
@@ -36,6 +37,8 @@ enum : int {
   desc_trans_b = 4,
   desc_epilogue = 7,
   desc_bias_pointer = 8,
+  desc_scale_a = 17,
+  desc_scale_b = 18,
   desc_bias_dtype = 26
 };
 enum : int { layout_batch_count = 5, layout_batch_stride = 6 };
@@ -48,7 +51,7 @@ enum : int {
   preference_align_d = 8
 };
 enum : uint32_t { reduction_in_place = 1, reduction_compute_type = 2 };
-enum : int { epilogue_default = 1, epilogue_bias = 4 };
+enum : int { epilogue_default = 1, epilogue_relu = 2, epilogue_bias = 4, epilogue_gelu = 32 };
 enum : int { op_none = 0, op_transpose = 1 };
 enum : int { config_id = 0, config_tile = 1, config_splitk = 2, config_stages = 6 };
 

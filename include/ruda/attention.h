@@ -71,10 +71,12 @@ RUDA_API ruda_status RUDA_CALL ruda_paged_schedule_set(ruda_paged_schedule sched
 
 /** The next decode step: every sequence of length above 0 grows by one token, and the queries become
  *  those tokens, one a sequence in ascending order. Pages come from the reserve of `set`. On an error
- *  nothing changes.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STATE (not set yet, a sequence's table has no page left
- *  or repeats one, more sequences than max_queries), RUDA_E_CAPTURE_UNSAFE, RUDA_E_STREAM_POISONED,
- *  RUDA_E_DEVICE. [S] */
+ *  nothing changes. Capturable on a GPU: then each launch of the graph is the step, on the device and in
+ *  what the getters tell, and ruda_graph_launch answers RUDA_E_STATE, launching nothing, where this call
+ *  would, or where the next token's page is shared; a graph holds one step of a schedule.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (stream of another context), RUDA_E_STATE (not
+ *  set yet, a sequence's table has no page left or repeats one, more sequences than max_queries, a second
+ *  step under one capture), RUDA_E_STREAM_POISONED, RUDA_E_DEVICE. [S] */
 RUDA_API ruda_status RUDA_CALL ruda_paged_schedule_advance(ruda_paged_schedule schedule,
                                                            ruda_stream stream) RUDA_NX;
 
@@ -126,9 +128,10 @@ typedef struct ruda_paged_append_desc {
 #define RUDA_PAGED_APPEND_DESC_INIT \
   { (uint32_t)sizeof(ruda_paged_append_desc), 0, NULL, NULL, NULL, NULL, NULL, NULL }
 
-/** Makes a plan for paged_append. Deterministic; capturable. Execute fails with RUDA_E_ARGUMENT, and
- *  writes nothing, when two queries name one slot, a position is not below its sequence's length, or a
- *  page that is written belongs to two sequences (the caller copies shared pages first).
+/** Makes a plan for paged_append. Deterministic; capturable. Execute fails and writes nothing with
+ *  RUDA_E_STATE when the schedule was never set, and with RUDA_E_ARGUMENT when two queries name one slot, a
+ *  position is not below its sequence's length, or a page that is written belongs to two sequences (the
+ *  caller copies shared pages first).
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE,
  *  RUDA_E_UNSUPPORTED. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_paged_append_plan_create(ruda_context context,
@@ -137,7 +140,7 @@ RUDA_API ruda_status RUDA_CALL ruda_paged_append_plan_create(ruda_context contex
 
 /** Eager form: *out_k_cache and *out_v_cache are the caches to keep for later calls. A cache whose storage no
  *  other tensor shares is written in place, and its out is a new reference to it; a shared or read-only one
- * is copied first, so that the other tensors keep their contents. Both are tested before either is touched:
+ *  is copied first, so that the other tensors keep their contents. Both are tested before either is touched:
  *  k_cache and v_cache on one storage are both copied. v, v_cache and out_v_cache may be NULL together.
  *  Status: as the plan form, ruda_plan_execute and ruda_tensor_copy. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_paged_append(ruda_stream stream, ruda_paged_schedule schedule,
@@ -195,9 +198,9 @@ enum { RUDA_PAGED_ATTENTION_WANT_LSE = 1 };
  *  lse       out  optional [queries, q_heads]; F32; any strides; natural logarithm
  *
  *  head_dim and value_dim are 1..1024, q_heads is a multiple of kv_heads. Rows at and past the schedule's
- * query count are neither read nor written, so one plan serves every step. Cache slots past a history's
- * length are never read; keys and values inside it must be finite (others make the rows NaN). Scores, softmax
- * and sums are F32. */
+ *  query count are neither read nor written, so one plan serves every step. Cache slots past a history's
+ *  length are never read; keys and values inside it must be finite (others make the rows NaN). Scores,
+ *  softmax and sums are F32. */
 typedef struct ruda_paged_attention_desc {
   uint32_t struct_size, causal; /* causal: 0 or 1 */
   const ruda_ext* next;
@@ -215,11 +218,11 @@ typedef struct ruda_paged_attention_desc {
 
 /** Makes a plan for paged_attention. Deterministic; capturable. Unsplit or with fixed splits, a row's bits
  *  depend on its query and its history alone, not on the batch, the threads or the other queries; with AUTO
- * also on the number of queries. Partials of fixed splits may take 64 MiB of workspace, above it
- * RUDA_E_BUDGET. Source: Kwon et al., "PagedAttention", 2023; Dao, "FlashAttention-2", 2023. Status:
- * RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT (scale,
- * causal, splits, outputs), RUDA_E_BUDGET, RUDA_E_UNSUPPORTED. Execute adds RUDA_E_STATE (schedule never set)
- * and RUDA_E_ARGUMENT (schedule of another geometry). [T] */
+ *  also on the number of queries. Partials of fixed splits may take 64 MiB of workspace, above it
+ *  RUDA_E_BUDGET. Source: Kwon et al., "PagedAttention", 2023; Dao, "FlashAttention-2", 2023.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
+ *  (scale, causal, splits, outputs), RUDA_E_BUDGET, RUDA_E_UNSUPPORTED. Execute adds RUDA_E_STATE (schedule
+ *  never set) and RUDA_E_ARGUMENT (schedule of another geometry). [T] */
 RUDA_API ruda_status RUDA_CALL ruda_paged_attention_plan_create(ruda_context context,
                                                                 const ruda_paged_attention_desc* desc,
                                                                 ruda_plan* out) RUDA_NX;

@@ -33,7 +33,8 @@
 RUDA_BEGIN
 
 /** 0 is success, 1..999 is information, status / 1000 is the category of an error. Codes are never
- *  renumbered. */
+ *  renumbered. A docstring names the statuses of its function; beside them any function may return
+ *  RUDA_E_OOM_HOST (memory for the library's own records ran out) and RUDA_E_INTERNAL. */
 typedef int32_t ruda_status;
 
 /** 0 or 1. */

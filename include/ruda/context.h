@@ -52,9 +52,10 @@ typedef struct ruda_context_desc {
   uint32_t log_level;           /* most detailed level delivered; 0 = RUDA_LOG_WARNING */
   uint32_t plan_cache_capacity; /* plans that eager calls keep; 0 = 1024 */
   uint64_t memory_limit_bytes;  /* memory for tensors and workspaces; 0 = no limit; beyond it RUDA_E_BUDGET */
+  const char* tune_file;        /* copied; where autotuned plans keep their times on disk; NULL = nowhere */
 } ruda_context_desc;
 #define RUDA_CONTEXT_DESC_INIT \
-  { (uint32_t)sizeof(ruda_context_desc), 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0 }
+  { (uint32_t)sizeof(ruda_context_desc), 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, NULL }
 
 /** What a context is. Texts live as long as the context. */
 typedef struct ruda_context_info {
@@ -99,7 +100,8 @@ RUDA_API ruda_status RUDA_CALL ruda_context_live_objects(ruda_context context, u
 RUDA_API ruda_status RUDA_CALL ruda_context_trim(ruda_context context) RUDA_NX;
 
 /** Sets or clears (NULL) the log callback; returns when no call of the former one is in flight. Must not be
- *  called from a log callback. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [T] */
+ *  called from a log callback. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (unknown level). [T]
+ *  */
 RUDA_API ruda_status RUDA_CALL ruda_log_set(ruda_context context, ruda_log_fn log, void* user,
                                             uint32_t level) RUDA_NX;
 
@@ -121,15 +123,16 @@ RUDA_API ruda_status RUDA_CALL ruda_stream_wrap(ruda_context context, void* nati
                                                 ruda_stream* out) RUDA_NX;
 
 /** Waits for all submitted work and reports the first asynchronous error.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STREAM_POISONED, RUDA_E_CAPTURE_UNSAFE, RUDA_E_INDEX (a
- *  device kernel met an index outside its range). [T] */
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STREAM_POISONED, RUDA_E_CAPTURE_UNSAFE, RUDA_E_DEVICE,
+ *  RUDA_E_INDEX (a device kernel met an index outside its range). [T] */
 RUDA_API ruda_status RUDA_CALL ruda_stream_sync(ruda_stream stream) RUDA_NX;
 
 /** RUDA_OK when all submitted work is done, RUDA_PENDING when not.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STREAM_POISONED. [T] */
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STREAM_POISONED, RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_stream_query(ruda_stream stream) RUDA_NX;
 
-/** Later work of `stream` waits for `event`. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_DEVICE. [T] */
+/** Later work of `stream` waits for `event`; nothing to do when the event was never recorded.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (event of another backend), RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_stream_wait(ruda_stream stream, ruda_event event) RUDA_NX;
 
 /** Stores a new reference to the stream's context. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [T] */
@@ -138,7 +141,8 @@ RUDA_API ruda_status RUDA_CALL ruda_stream_get_context(ruda_stream stream, ruda_
 /** Makes an event, a point in a stream's order. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_event_create(ruda_context context, ruda_event* out) RUDA_NX;
 
-/** Marks the work submitted to `stream` so far. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_DEVICE. [T] */
+/** Marks the work submitted to `stream` so far.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (stream of another context), RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_event_record(ruda_event event, ruda_stream stream) RUDA_NX;
 
 /** Waits until the marked work is done; at once if none was. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE,
@@ -146,13 +150,15 @@ RUDA_API ruda_status RUDA_CALL ruda_event_record(ruda_event event, ruda_stream s
 RUDA_API ruda_status RUDA_CALL ruda_event_sync(ruda_event event) RUDA_NX;
 
 /** Seconds between two recorded events. Waits for both.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STATE (not recorded), RUDA_E_DEVICE. [T] */
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STATE (not recorded), RUDA_E_ARGUMENT (events of two
+ *  contexts), RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_event_elapsed(ruda_event from, ruda_event to,
                                                   double* out_seconds) RUDA_NX;
 
 /** Starts recording a graph: work submitted to the stream is kept instead of run. A call that would allocate,
  *  wait or load a library answers RUDA_E_CAPTURE_UNSAFE and leaves the capture valid.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_UNSUPPORTED (CPU), RUDA_E_STATE (already capturing). [S] */
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_UNSUPPORTED (CPU), RUDA_E_STATE (already capturing),
+ *  RUDA_E_STREAM_POISONED, RUDA_E_DEVICE. [S] */
 RUDA_API ruda_status RUDA_CALL ruda_capture_begin(ruda_stream stream) RUDA_NX;
 
 /** Ends the recording. The graph keeps every tensor, plan and workspace that it uses.
@@ -160,7 +166,10 @@ RUDA_API ruda_status RUDA_CALL ruda_capture_begin(ruda_stream stream) RUDA_NX;
 RUDA_API ruda_status RUDA_CALL ruda_capture_end(ruda_stream stream, ruda_graph* out) RUDA_NX;
 
 /** Submits a graph to a stream of the same context.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_DEVICE, RUDA_E_STREAM_POISONED. [S] */
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (stream of another context), RUDA_E_WRONG_STREAM
+ *  (a tensor of the graph was last written on another stream), RUDA_E_CAPTURE_UNSAFE (the stream is under
+ *  capture), RUDA_E_DEVICE, RUDA_E_STREAM_POISONED, RUDA_E_STATE (a schedule that it advances
+ *  has no room for the step). [S] */
 RUDA_API ruda_status RUDA_CALL ruda_graph_launch(ruda_graph graph, ruda_stream stream) RUDA_NX;
 
 RUDA_END

@@ -28,8 +28,8 @@ typedef struct ruda_copy_desc {
 
 /** Makes a plan for copy. Exact where the dtypes allow it, else one rounding to nearest even; deterministic;
  *  capturable.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE,
- *  RUDA_E_UNSUPPORTED. [T] */
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT (options), RUDA_E_SHAPE,
+ *  RUDA_E_DTYPE, RUDA_E_UNSUPPORTED. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_copy_plan_create(ruda_context context, const ruda_copy_desc* desc,
                                                      ruda_plan* out) RUDA_NX;
 
@@ -75,8 +75,8 @@ RUDA_API ruda_status RUDA_CALL ruda_silu_mul(ruda_stream stream, ruda_tensor gat
 enum { RUDA_BINARY_A = 0, RUDA_BINARY_B = 1, RUDA_BINARY_Y = 2, RUDA_BINARY_SCALAR = 3 };
 
 /** Functions of binary. ADD to MUL and REMAINDER to FLOOR_DIV take floats and integers; DIV, POW, ATAN2
- *  floats; MINIMUM, MAXIMUM and the comparisons also BOOL; AND, OR, XOR integers and BOOL; shifts integers.
- */
+ *  floats; MINIMUM, MAXIMUM and the comparisons also BOOL; AND, OR, XOR integers and BOOL; shifts
+ *  integers. */
 enum {
   RUDA_BINARY_ADD = 1,            /* a + b; integers wrap */
   RUDA_BINARY_SUB = 2,            /* a - b; integers wrap */

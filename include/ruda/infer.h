@@ -18,11 +18,11 @@ enum {
 };
 
 /** How a token is chosen, in this order: repetition penalty (a positive logit of a token seen in the window
- * is divided by it, any other multiplied), temperature (logits divided), top_k (ties with the k-th stay),
- * top_p (the most likely tokens until their probability reaches top_p, the one that crosses included), min_p
- * (tokens below min_p times the highest probability leave), softmax of the rest, one draw by Philox4x32-10
- * from `seed` and the number of draws so far. Among equal logits the lower token id comes first. NaN logits
- * are never chosen. */
+ *  is divided by it, any other multiplied), temperature (logits divided), top_k (ties with the k-th stay),
+ *  top_p (the most likely tokens until their probability reaches top_p, the one that crosses included), min_p
+ *  (tokens below min_p times the highest probability leave), softmax of the rest, one draw by Philox4x32-10
+ *  from `seed` and the number of draws so far. Among equal logits the lower token id comes first. NaN logits
+ *  are never chosen. */
 typedef struct ruda_sampling {
   uint32_t struct_size;
   uint32_t top_k; /* 0 = off */
@@ -50,7 +50,7 @@ typedef struct ruda_session_desc {
   { (uint32_t)sizeof(ruda_session_desc), 0, NULL, 0, 0, 0 }
 
 /** What a session holds and did. Times are wall-clock seconds of the latest prompt and of all tokens
- * generated since. */
+ *  generated since. */
 typedef struct ruda_session_info {
   uint32_t struct_size, finish; /* RUDA_FINISH_* of the latest ruda_session_next or ruda_session_generate */
   uint64_t token_count, token_capacity;
@@ -64,8 +64,8 @@ typedef struct ruda_session_info {
   { (uint32_t)sizeof(ruda_session_info), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** Receives text as it is generated: whole UTF-8 characters, `bytes` long, not NUL-terminated; may be empty.
- * A value other than 0 ends generation with RUDA_FINISH_CALLBACK. Called on the caller's thread; must not use
- * the session. */
+ *  A value other than 0 ends generation with RUDA_FINISH_CALLBACK. Called on the caller's thread; must not
+ *  use the session. */
 typedef int32_t(RUDA_CALL* ruda_text_fn)(void* user, const char* text, uint64_t bytes, int32_t token);
 
 /** Options of ruda_session_generate. Zero in any field means its default. */
@@ -83,8 +83,10 @@ typedef struct ruda_generate_options {
   { (uint32_t)sizeof(ruda_generate_options), 0, NULL, NULL, 0, NULL, NULL, NULL }
 
 /** Makes a session: one conversation with its own cache, sampler and stream. The model lives as long as the
- * session. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT, RUDA_E_OOM_HOST,
- * RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_UNSUPPORTED. [T] */
+ *  session.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT, RUDA_E_OOM_HOST,
+ *  RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK (the caller's allocator), RUDA_E_UNSUPPORTED,
+ *  RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_session_create(ruda_model model, const ruda_session_desc* desc,
                                                    ruda_session* out) RUDA_NX;
 
@@ -94,23 +96,24 @@ RUDA_API ruda_status RUDA_CALL ruda_session_set_sampling(ruda_session session,
                                                          const ruda_sampling* sampling) RUDA_NX;
 
 /** Makes the session hold exactly these tokens: what it already holds as a common beginning is kept, the rest
- * is computed. `progress` (may be NULL) is called after each batch with tokens done and to do. After a
- * failure or a cancelled call the session holds the tokens finished so far. Status: RUDA_E_NULL,
- * RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (no tokens, more than the capacity), RUDA_E_INDEX (a token outside the
- * vocabulary), RUDA_E_CALLBACK, RUDA_E_CANCELLED, RUDA_E_OOM_HOST, RUDA_E_DEVICE. [S] */
+ *  is computed. `progress` (may be NULL) is called after each batch with tokens done and to do. After a
+ *  failure or a cancelled call the session holds the tokens finished so far.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (no tokens, more than the capacity), RUDA_E_INDEX
+ *  (a token outside the vocabulary), RUDA_E_CALLBACK, RUDA_E_CANCELLED, RUDA_E_OOM_HOST, RUDA_E_DEVICE.
+ *  [S] */
 RUDA_API ruda_status RUDA_CALL ruda_session_prompt(ruda_session session, const int32_t* tokens,
                                                    uint64_t count, ruda_progress_fn progress, void* user,
                                                    ruda_cancel cancel) RUDA_NX;
 
 /** As ruda_session_prompt with text: encoded by the model's tokenizer, special tokens in the text recognised,
- * the beginning-of-text token put first where the model wants one. [S] */
+ *  the beginning-of-text token put first where the model wants one. [S] */
 RUDA_API ruda_status RUDA_CALL ruda_session_prompt_text(ruda_session session, const char* text,
                                                         uint64_t bytes, ruda_progress_fn progress, void* user,
                                                         ruda_cancel cancel) RUDA_NX;
 
 /** As ruda_session_prompt with a conversation: rendered by the model's chat template as ruda_chat_render does
- * (`options` may be NULL) and encoded without an extra beginning-of-text token. Status: as ruda_chat_render
- * and ruda_session_prompt. [S] */
+ *  (`options` may be NULL) and encoded without an extra beginning-of-text token.
+ *  Status: as ruda_chat_render and ruda_session_prompt. [S] */
 RUDA_API ruda_status RUDA_CALL ruda_session_prompt_chat(ruda_session session,
                                                         const ruda_chat_message* messages, uint64_t count,
                                                         const ruda_chat_options* options,
@@ -118,20 +121,27 @@ RUDA_API ruda_status RUDA_CALL ruda_session_prompt_chat(ruda_session session,
                                                         ruda_cancel cancel) RUDA_NX;
 
 /** Chooses the next token, adds it to the session and stores it. At the end of the turn or with the capacity
- * full it returns RUDA_END_OF_DATA, and *out_token is the ending token or -1. Status: RUDA_END_OF_DATA,
- * RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STATE (no prompt yet), RUDA_E_ARGUMENT (all logits are NaN),
- * RUDA_E_OOM_HOST, RUDA_E_DEVICE. [S] */
+ *  full it returns RUDA_END_OF_DATA, and *out_token is the ending token or -1.
+ *  Status: RUDA_END_OF_DATA, RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STATE (no prompt yet), RUDA_E_ARGUMENT
+ *  (all logits are NaN), RUDA_E_OOM_HOST, RUDA_E_DEVICE. [S] */
 RUDA_API ruda_status RUDA_CALL ruda_session_next(ruda_session session, int32_t* out_token) RUDA_NX;
 
 /** The pull form with text: as ruda_session_next, and copies the whole UTF-8 characters that are complete by
- * now (may be none; at the end, what was held back). A token gives at most 1024 bytes. Same buffer rule as
- * ruda_backend_report, but a capacity below 1025 is RUDA_E_ARGUMENT. [S] */
+ *  now (may be none; at the end, what was held back). A token gives at most 1024 bytes. Same buffer rule as
+ *  ruda_backend_report, but a capacity below 1025 is RUDA_E_ARGUMENT. [S] */
 RUDA_API ruda_status RUDA_CALL ruda_session_next_text(ruda_session session, char* text, uint64_t capacity,
                                                       uint64_t* out_needed, int32_t* out_token) RUDA_NX;
 
+/** Copies what ruda_session_next_text holds back and forgets it: for an end that the caller chose, such as
+ *  its own limit of tokens. The bytes of a character that was not finished become one U+FFFD; mostly there
+ *  are none. Tokens and cache stay as they are. Same buffer rule as ruda_session_next_text.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (capacity below 1025). [S] */
+RUDA_API ruda_status RUDA_CALL ruda_session_flush_text(ruda_session session, char* text, uint64_t capacity,
+                                                       uint64_t* out_needed) RUDA_NX;
+
 /** Generates until something ends it; *out_finish says what. options NULL = all defaults.
  *  Status: as ruda_session_next, RUDA_E_CANCELLED (the session keeps what was generated),
- * RUDA_E_STRUCT_TOO_NEW. [S] */
+ *  RUDA_E_STRUCT_TOO_NEW. [S] */
 RUDA_API ruda_status RUDA_CALL ruda_session_generate(ruda_session session,
                                                      const ruda_generate_options* options,
                                                      uint32_t* out_finish) RUDA_NX;

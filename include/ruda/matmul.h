@@ -10,48 +10,77 @@ RUDA_BEGIN
 /* ---- matmul ---- */
 
 /** Slots of matmul. */
-enum { RUDA_MATMUL_A = 0, RUDA_MATMUL_B = 1, RUDA_MATMUL_BIAS = 2, RUDA_MATMUL_C = 3 };
+enum {
+  RUDA_MATMUL_A = 0,
+  RUDA_MATMUL_B = 1,
+  RUDA_MATMUL_BIAS = 2,
+  RUDA_MATMUL_C = 3,
+  RUDA_MATMUL_A_SCALE = 4,
+  RUDA_MATMUL_B_SCALE = 5
+};
 
-/** c[.., i, j] = sum_k a[.., i, k] * b[.., k, j] + bias[j]
+/** What is applied to an element after the bias, as the rows of the same name of unary (elementwise.h). */
+enum {
+  RUDA_ACTIVATION_NONE = 0,
+  RUDA_ACTIVATION_RELU = 1,      /* max(x, 0); NaN stays */
+  RUDA_ACTIVATION_GELU = 2,      /* with the error function */
+  RUDA_ACTIVATION_GELU_TANH = 3, /* with the hyperbolic tangent */
+  RUDA_ACTIVATION_SILU = 4
+};
+
+/** c[.., i, j] = activation(a_scale * b_scale * sum_k a[.., i, k] * b[.., k, j] + bias[j])
  *
- *  a     in   [.., m, k], or [.., k, m] with transpose_a; rank 2..16; F32, F16, BF16; any strides
- *  b     in   [.., k, n], or [.., n, k] with transpose_b (the usual form of weights); rank 2..16; the dtype
- * of a, or F16 or BF16 with an F32 a; any strides bias  in   [n], optional; F32, F16 or BF16; contiguous c
- * out  [.., m, n]; F32 or the dtype of a; last stride 1, other strides free
+ *  a        in   [.., m, k], or [.., k, m] with transpose_a; rank 2..16; F32, F16, BF16, F8E4M3, F8E5M2;
+ *                any strides
+ *  b        in   [.., k, n], or [.., n, k] with transpose_b (the usual form of weights); rank 2..16; the
+ *                dtype of a; F16 or BF16 with an F32 a; either FP8 with an FP8 a; any strides
+ *  bias     in   [n], optional; F32, F16 or BF16; contiguous
+ *  c        out  [.., m, n]; F32 or the dtype of a; with FP8 operands F32, F16 or BF16 (the default
+ *                there); last stride 1, other strides free
+ *  a_scale  in   [1], optional, F32, FP8 operands only: what an element of a is multiplied by; absent = 1
+ *  b_scale  in   [1], likewise of b
  *
  *  The leading extents of a and b are broadcast against each other: aligned at the last, an extent of 1 or a
- *  missing one is repeated. m, n or a leading extent may be 0; with k = 0 the sum is 0 and c is the bias.
- *  Products and sums are F32; the result is rounded once to the dtype of c. */
+ *  missing one is repeated. m, n or a leading extent may be 0; with k = 0 the sum is 0.
+ *  Products, sums, scales, bias and activation are F32; the result is rounded once to the dtype of c. */
 typedef struct ruda_matmul_desc {
-  uint32_t struct_size, out_dtype; /* dtype of c where the descriptor c is NULL; 0 = the dtype of a */
+  uint32_t struct_size, out_dtype; /* dtype of c where the descriptor c is NULL; 0 = the default */
   const ruda_ext* next;
-  const ruda_plan_options* options; /* NULL = defaults; strategies on the CPU: AUTO, SCALAR */
+  const ruda_plan_options* options; /* NULL = defaults; strategies: AUTO, SCALAR, on a GPU TENSOR_CORE */
   const ruda_tensor_desc *a, *b;
   const ruda_tensor_desc* bias; /* NULL = none */
   const ruda_tensor_desc* c;    /* NULL = contiguous */
   ruda_bool transpose_a, transpose_b;
+  uint32_t activation, reserved;             /* RUDA_ACTIVATION_*; reserved must be 0 */
+  const ruda_tensor_desc *a_scale, *b_scale; /* NULL = none */
 } ruda_matmul_desc;
 #define RUDA_MATMUL_DESC_INIT \
-  { (uint32_t)sizeof(ruda_matmul_desc), 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0 }
+  { (uint32_t)sizeof(ruda_matmul_desc), 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL }
 
-/** Makes a plan for matmul. Error of an element: at most (k + 2) * 2^-24 * sum_k |a| |b|, plus the rounding
- * of c. The bits of an element do not depend on the thread count nor on the other elements of its matrix, but
- * may on m. On processors with bf16 instructions BF16 products treat subnormal operands, sums and results as
- * zero. Infinities and NaN travel as in F32 arithmetic. Deterministic; capturable. Status: RUDA_E_NULL,
- * RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT (a flag that is
- * neither 0 nor 1), RUDA_E_UNSUPPORTED. Source: the usual definition; broadcasting as in NumPy. [T] */
+/** Makes a plan for matmul. Error of an element before activation and rounding: at most
+ *  (k + 2) * 2^-24 * sum_k |a| |b|, with scales (k + 4) in place of (k + 2). FP8 operands on a GPU's tensor
+ *  cores (math not STRICT): 2^-9 * sum_k |a| |b| more; F32 operands with math TF32: as much more. An
+ *  activation adds the error of its row in unary. Then one rounding to c.
+ *  The bits of an element do not depend on the thread count nor on the other elements of its matrix, but may
+ *  on m, n and k, and on a GPU also on its model and on NVIDIA's library. On processors with bf16
+ *  instructions BF16 products treat subnormal operands, sums and results as zero. Infinities and NaN travel
+ *  as in F32 arithmetic. Deterministic; capturable.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
+ *  (a flag that is neither 0 nor 1, an unknown activation), RUDA_E_UNSUPPORTED. Source: the usual definition;
+ *  broadcasting as in NumPy. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_matmul_plan_create(ruda_context context, const ruda_matmul_desc* desc,
                                                        ruda_plan* out) RUDA_NX;
 
 /** Scalars of the eager form. NULL = all defaults. */
 typedef struct ruda_matmul_options {
-  uint32_t struct_size, out_dtype; /* 0 = the dtype of a */
+  uint32_t struct_size, out_dtype; /* 0 = the dtype of a, BF16 for FP8 operands */
   ruda_bool transpose_a, transpose_b;
+  uint32_t activation, reserved; /* RUDA_ACTIVATION_*; reserved must be 0 */
 } ruda_matmul_options;
 #define RUDA_MATMUL_OPTIONS_INIT \
-  { (uint32_t)sizeof(ruda_matmul_options), 0, 0, 0 }
+  { (uint32_t)sizeof(ruda_matmul_options), 0, 0, 0, 0, 0 }
 
-/** Eager form: *out is a new contiguous tensor. `bias` may be NULL.
+/** Eager form: *out is a new contiguous tensor. `bias` may be NULL; no scales.
  *  Status: as the plan form and ruda_plan_execute. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_matmul(ruda_stream stream, ruda_tensor a, ruda_tensor b, ruda_tensor bias,
                                            const ruda_matmul_options* options, ruda_tensor* out) RUDA_NX;
@@ -95,11 +124,14 @@ typedef struct ruda_matmul_block_desc {
  *                       magnitudes of scale * code * x and minimum * x instead of those of w * x
  *    more rows          (2^-8 + 2^-18) S + (k + 2) u S: both operands are rounded to bf16 (2^-9 S less for a
  *                       bf16 x); subnormal operands and sums count as 0
- *  The last two hold on processors with VNNI and BF16 instructions, others compute as STRICT. The bits of an
+ *  The last two are allowances: up to 4 rows are rounded on processors with VNNI only, more rows on
+ *  processors with BF16 instructions and on GPUs; the rest computes as STRICT. On the CPU the bits of an
  *  element depend on its row of x and of weights alone, on the processor's level, and on whether x has more
- *  than 4 rows; never on the thread count. A row of x with NaN or Inf is computed as STRICT if among up to 4.
- *  Where the scale of a block is not finite, elements that use it are Inf or NaN.
- *  Deterministic; capturable. Source: the block formats of the GGUF project.
+ *  than 4 rows, never on the thread count; on a GPU on its row of x and of weights, on n and k, on the GPU's
+ *  model, and on whether x has up to 4, up to 64 or more rows, in the last case also on how many and on
+ *  NVIDIA's library. A row of x with NaN or Inf is computed as STRICT if among up to 4. Where the scale of a
+ *  block is not finite, elements that use it are Inf or NaN. On a GPU the workspace of more than 64 rows
+ *  holds the weights as bf16. Deterministic; capturable. Source: the block formats of the GGUF project.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
  *  (options), RUDA_E_UNSUPPORTED. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_matmul_block_plan_create(ruda_context context,

@@ -57,9 +57,9 @@ typedef struct ruda_tokenizer_info {
  *  may be NULL. Models: "gpt2" (byte-level pairs) with the splits gpt-2, smollm, llama-bpe, qwen2, qwen35,
  *  gpt-4o, tekken, deepseek-v3 and names that mean the same; "llama" (scored pieces with bytes as fallback).
  *  The same tokens as the Hugging Face tokenizers of these models; a text is not normalised. Status:
- *  RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_NOT_FOUND (a key is missing),
- *  RUDA_E_UNSUPPORTED (another model or an unknown split), RUDA_E_FORMAT (tables contradict each other),
- *  RUDA_E_OOM_HOST. [T] */
+ *  RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT (flags), RUDA_E_NOT_FOUND (a key is
+ *  missing), RUDA_E_UNSUPPORTED (another model or an unknown split), RUDA_E_FORMAT (tables contradict each
+ *  other), RUDA_E_OOM_HOST. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tokenizer_from_store(ruda_store store, const ruda_tokenizer_desc* desc,
                                                          ruda_tokenizer* out) RUDA_NX;
 
@@ -208,11 +208,12 @@ typedef struct ruda_model_info {
   { (uint32_t)sizeof(ruda_model_info), 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** Makes a model from a GGUF store of architecture "llama" or "qwen2"; keeps the store alive. On the CPU
- * weights are used where they lie in the mapped file; a GPU gets its copy. `desc` may be NULL. Source of
- * names, shapes and rotation: the GGUF specification. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE,
- * RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT (flags), RUDA_E_UNSUPPORTED (architecture, encoding of a tensor),
- * RUDA_E_NOT_FOUND (key or tensor), RUDA_E_FORMAT (a value or shape contradicts another), RUDA_E_CALLBACK,
- * RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_DEVICE. [T] */
+ *  weights are used where they lie in the mapped file; a GPU gets its copy. `desc` may be NULL. Source of
+ *  names, shapes and rotation: the GGUF specification.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT (flags), RUDA_E_UNSUPPORTED
+ *  (architecture, encoding of a tensor), RUDA_E_NOT_FOUND (key or tensor), RUDA_E_FORMAT (a value or shape
+ *  contradicts another), RUDA_E_CALLBACK, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_DEVICE.
+ *  [T] */
 RUDA_API ruda_status RUDA_CALL ruda_model_load(ruda_context context, ruda_store store,
                                                const ruda_model_desc* desc, ruda_model* out) RUDA_NX;
 

@@ -15,7 +15,7 @@ enum { RUDA_RMS_NORM_X = 0, RUDA_RMS_NORM_GAMMA = 1, RUDA_RMS_NORM_Y = 2 };
 /** y[.., i] = x[.., i] / sqrt(mean_j(x[.., j]^2) + eps) * gamma[i], over the last axis.
  *
  *  x      in   [.., cols], rank 1..16, cols > 0; F32, F16, BF16; rows dense (last stride 1), other strides
- *  free
+ *              free
  *  gamma  in   [cols], contiguous; F32
  *  y      out  as x; may be the very tensor bound to X
  *

@@ -43,24 +43,23 @@ enum { RUDA_ROPE_EXACT_RAMP = 1 /* yarn: the ends of the ramp are not rounded ou
 typedef struct ruda_rope_params {
   uint32_t struct_size, pairing; /* RUDA_ROPE_HALF (default), RUDA_ROPE_INTERLEAVED */
   const ruda_ext* next;
-  uint32_t direction, scaling; /* RUDA_ROPE_FORWARD (default), ...; RUDA_ROPE_SCALING_NONE (default), ... */
-  int64_t rotary_dim;          /* leading elements of a head that turn, even; 0 = all */
-  double theta;                /* above 0, no default; not read when the frequencies are a tensor */
-  double factor; /* linear, dynamic, yarn, llama3: above 0, no default; longrope: longest context over
-                    original_positions, 0 = 1 */
-  double attention_factor; /* times cos and sin; 0 = by the scaling: yarn 0.1 ln(factor) + 1 (or by mscale),
-                              longrope sqrt(1 + ln(factor) / ln(original_positions)), else 1 */
+  uint32_t direction, scaling;  /* RUDA_ROPE_FORWARD (default), ...; RUDA_ROPE_SCALING_NONE (default), ... */
+  int64_t rotary_dim;           /* leading elements of a head that turn, even; 0 = all */
+  double theta;                 /* above 0, no default; not read when the frequencies are a tensor */
+  double factor;                /* linear, dynamic, yarn, llama3: above 0, no default; longrope: longest
+                                  context over original_positions, 0 = 1 */
+  double attention_factor;      /* times cos and sin; 0 = by the scaling: yarn 0.1 ln(factor) + 1 (or by
+                                  mscale), longrope sqrt(1 + ln(factor) / ln(original_positions)), else 1 */
   double low_frequency_factor;  /* llama3; 0 = 1 */
   double high_frequency_factor; /* llama3; 0 = 4 */
-  double beta_fast,
-      beta_slow; /* yarn: turns over the trained context at the ends of the ramp; 0 = 32 and 1 */
-  double mscale, mscale_all_dim; /* yarn, when both are above 0: (0.1 mscale ln(factor) + 1) over the same of
-                                    the other is the attention factor */
-  int64_t original_positions;    /* trained context of dynamic, yarn, llama3, longrope; above 0, no default */
-  int64_t seq_len;               /* dynamic, longrope: the length that the table is made for; 0 = original */
-  const double* short_factors;   /* longrope: factor_count values above 0 */
-  const double* long_factors;    /* longrope: as short_factors; NULL = the short ones */
-  uint32_t factor_count, flags;  /* rotary_dim / 2 when factors are given; RUDA_ROPE_EXACT_RAMP */
+  double beta_fast, beta_slow;  /* yarn: turns over the trained context at the ends of the ramp; 0 = 32, 1 */
+  double mscale;              /* yarn, when this and the next are above 0: (0.1 mscale ln(factor) + 1) over */
+  double mscale_all_dim;      /* the same of mscale_all_dim is the attention factor */
+  int64_t original_positions; /* trained context of dynamic, yarn, llama3, longrope; above 0, no default */
+  int64_t seq_len;            /* dynamic, longrope: the length that the table is made for; 0 = original */
+  const double* short_factors;  /* longrope: factor_count values above 0 */
+  const double* long_factors;   /* longrope: as short_factors; NULL = the short ones */
+  uint32_t factor_count, flags; /* rotary_dim / 2 when factors are given; RUDA_ROPE_EXACT_RAMP */
 } ruda_rope_params;
 #define RUDA_ROPE_PARAMS_INIT \
   { (uint32_t)sizeof(ruda_rope_params), 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0 }

@@ -76,9 +76,10 @@ typedef struct ruda_dtype_info {
 RUDA_API ruda_status RUDA_CALL ruda_dtype_get_info(uint32_t dtype, ruda_dtype_info* inout) RUDA_NX;
 
 /** Makes a tensor on the context's device; its contents are undefined. Strides must be positive, not overlap,
- *  and reach every element. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE (rank
- *  above 16, negative extent, size overflow, strides), RUDA_E_DTYPE, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE,
- *  RUDA_E_BUDGET, RUDA_E_CALLBACK, RUDA_E_CAPTURE_UNSAFE. [T] */
+ *  and reach every element. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT
+ *  (flags), RUDA_E_SHAPE (rank above 16, negative extent, size overflow, strides), RUDA_E_DTYPE,
+ *  RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK, RUDA_E_CAPTURE_UNSAFE, RUDA_E_DEVICE.
+ *  [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_create(ruda_context context, const ruda_tensor_desc* desc,
                                                   ruda_tensor* out) RUDA_NX;
 
@@ -112,23 +113,28 @@ RUDA_API ruda_status RUDA_CALL ruda_tensor_is_contiguous(ruda_tensor tensor, rud
 RUDA_API ruda_status RUDA_CALL ruda_tensor_storage_users(ruda_tensor tensor, uint64_t* out) RUDA_NX;
 
 /** Copies host memory, row-major and exactly the tensor's bytes, into the tensor. `data` may be reused on
- *  return. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE (bytes differ), RUDA_E_ARGUMENT (read-only),
- *  RUDA_E_WRONG_STREAM, RUDA_E_CAPTURE_UNSAFE, RUDA_E_DEVICE. [T] */
+ *  return. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE (bytes differ), RUDA_E_ARGUMENT (read-only,
+ *  stream of another context), RUDA_E_WRONG_STREAM, RUDA_E_CAPTURE_UNSAFE, RUDA_E_STREAM_POISONED,
+ *  RUDA_E_DEVICE; for a tensor with gaps, which is written through a copy, also RUDA_E_OOM_HOST,
+ *  RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_write(ruda_stream stream, ruda_tensor tensor, const void* data,
                                                  uint64_t bytes) RUDA_NX;
 
 /** Waits for the stream's work and copies the tensor, row-major, to host memory of at least its bytes.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE (bytes too few), RUDA_E_WRONG_STREAM,
- *  RUDA_E_CAPTURE_UNSAFE, RUDA_E_STREAM_POISONED, RUDA_E_DEVICE. [T] */
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE (bytes too few), RUDA_E_ARGUMENT (stream of another
+ *  context), RUDA_E_WRONG_STREAM, RUDA_E_CAPTURE_UNSAFE, RUDA_E_STREAM_POISONED, RUDA_E_DEVICE; for a tensor
+ *  with gaps also RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_read(ruda_stream stream, ruda_tensor tensor, void* data,
                                                 uint64_t bytes) RUDA_NX;
 
 /** Sets every element to `value`, converted to the dtype (round to nearest even; integers saturate; NaN
- *  becomes 0 in an integer). Status: as ruda_tensor_write, RUDA_E_DTYPE for block formats. [T] */
+ *  becomes 0 in an integer). Status: as ruda_tensor_write, also without gaps; RUDA_E_DTYPE for block
+ *  formats. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_fill(ruda_stream stream, ruda_tensor tensor, double value) RUDA_NX;
 
 /** Orders later use of the tensor on `stream` after its last writer on another stream. On the CPU nothing to
- *  do. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_DEVICE. [T] */
+ *  do. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (stream of another context),
+ *  RUDA_E_CAPTURE_UNSAFE (the last writer was on another stream), RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_fence(ruda_tensor tensor, ruda_stream stream) RUDA_NX;
 
 /** View with axes reordered: axis i of the result is axis axes[i] of the tensor. Shares storage.
@@ -163,8 +169,9 @@ RUDA_API ruda_status RUDA_CALL ruda_tensor_reshape(ruda_stream stream, ruda_tens
                                                    ruda_tensor* out) RUDA_NX;
 
 /** The tensor itself (a new reference) when contiguous, else a contiguous copy.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET,
- *  RUDA_E_WRONG_STREAM. [T] */
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (stream of another context), RUDA_E_WRONG_STREAM,
+ *  RUDA_E_STREAM_POISONED, RUDA_E_CAPTURE_UNSAFE, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET,
+ *  RUDA_E_CALLBACK, RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_contiguous(ruda_stream stream, ruda_tensor tensor,
                                                       ruda_tensor* out) RUDA_NX;
 
@@ -177,13 +184,19 @@ RUDA_API ruda_status RUDA_CALL ruda_tensor_cast(ruda_stream stream, ruda_tensor 
                                                 ruda_tensor* out) RUDA_NX;
 
 /** Copies `from` into `to`: same shape, any strides, dtypes converted as in ruda_tensor_cast. The two must
- *  not overlap. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_OVERLAP,
- *  RUDA_E_ARGUMENT (`to` is read-only), RUDA_E_WRONG_STREAM. [T] */
+ *  not overlap. `from` may belong to another context, of another device or backend, when it is contiguous
+ *  and of the dtype of `to`: the copy is ordered after its last writer, goes from device to device where
+ *  there is a way and through the host, waiting, where there is none; it is not capturable.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_OVERLAP, RUDA_E_ARGUMENT (`to`
+ *  is read-only, stream of another context), RUDA_E_UNSUPPORTED (`from` of another context has strides),
+ *  RUDA_E_WRONG_STREAM, RUDA_E_STREAM_POISONED, RUDA_E_CAPTURE_UNSAFE, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE,
+ *  RUDA_E_BUDGET, RUDA_E_CALLBACK, RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_copy(ruda_stream stream, ruda_tensor from, ruda_tensor to) RUDA_NX;
 
 /** Exports a tensor by DLPack 1.x; the result holds a reference until its deleter is called. consumer =
  *  stream on which the memory will be used, NULL = no ordering. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE,
- *  RUDA_E_UNSUPPORTED (dtype that DLPack has no exact code for), RUDA_E_ARGUMENT (flags not 0). [T] */
+ *  RUDA_E_UNSUPPORTED (dtype that DLPack has no exact code for), RUDA_E_ARGUMENT (flags not 0, consumer of
+ *  another context), RUDA_E_CAPTURE_UNSAFE and RUDA_E_DEVICE (ordering after the last writer). [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_to_dlpack(ruda_tensor tensor, ruda_stream consumer, uint64_t flags,
                                                      struct DLManagedTensorVersioned** out) RUDA_NX;
 

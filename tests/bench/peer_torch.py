@@ -10,7 +10,7 @@ import sys
 
 import torch
 
-DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f8e4m3": torch.float8_e4m3fn}
 
 
 def median_seconds(call):
@@ -37,6 +37,21 @@ def matmul(dtype, sizes, rest):
     m, n, k = sizes
     torch.backends.cuda.matmul.allow_tf32 = "tf32" in rest
     a, b = random(dtype, m, k), random(dtype, n, k)
+    if dtype == torch.float8_e4m3fn:
+        one = torch.ones((), device="cuda")
+        return lambda: torch._scaled_mm(a, b.T, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+    bias = random(dtype, n) if "bias" in rest else None
+    if "gelu" in rest:
+        return lambda: torch.nn.functional.gelu(torch.nn.functional.linear(a, b, bias), approximate="tanh")
+    if "relu" in rest:
+        return lambda: torch.nn.functional.relu(a @ b.T)
+    return lambda: torch.nn.functional.linear(a, b, bias) if bias is not None else a @ b.T
+
+
+def matmul_block(sizes):
+    """PyTorch has no packed weights: the same product with dense bf16 weights."""
+    m, n, k = sizes
+    a, b = random(torch.bfloat16, m, k), random(torch.bfloat16, n, k)
     return lambda: a @ b.T
 
 
@@ -50,14 +65,77 @@ def silu_mul(dtype, sizes, _):
     return lambda: torch.nn.functional.silu(gate) * up
 
 
-def add(dtype, sizes, _):
-    a, b = random(dtype, *sizes), random(dtype, *sizes)
+def add(dtype, sizes, rest):
+    a = random(dtype, *sizes)
+    b = random(dtype, *([1, sizes[1]] if "row" in rest else [sizes[0], 1] if "column" in rest else sizes))
     return lambda: a + b
 
 
 def softmax(dtype, sizes, _):
     x = random(dtype, *sizes)
     return lambda: torch.softmax(x, -1)
+
+
+def log_softmax(dtype, sizes, _):
+    x = random(dtype, *sizes)
+    return lambda: torch.log_softmax(x, -1)
+
+
+def reduction(function):
+    """Along the rows, the columns or all."""
+
+    def case(dtype, sizes, rest):
+        x = random(dtype, *sizes)
+        if "all" in rest:
+            return lambda: function(x)
+        return lambda: function(x, 0 if "columns" in rest else -1)
+
+    return case
+
+
+def top_k(dtype, sizes, rest):
+    x, k = random(dtype, *sizes), int(rest[0])
+    return lambda: torch.topk(x, k)
+
+
+def embedding(dtype, sizes, _):
+    rows, cols, count = sizes
+    table, ids = random(dtype, rows, cols), torch.randint(rows, (count,), device="cuda")
+    return lambda: torch.nn.functional.embedding(ids, table)
+
+
+def rope(dtype, sizes, _):
+    tokens, _, dim = sizes
+    x = random(dtype, *sizes)
+    angles = torch.arange(tokens, device="cuda")[:, None] * 10000.0 ** (-torch.arange(0, dim, 2, device="cuda") / dim)
+    angles = torch.cat([angles, angles], -1)[:, None]
+    cos, sin = angles.cos().to(dtype), angles.sin().to(dtype)
+
+    def turn():
+        low, high = x.chunk(2, -1)
+        return x * cos + torch.cat([-high, low], -1) * sin
+
+    return turn
+
+
+def sample(dtype, sizes, rest):
+    x = random(dtype, *sizes)
+    if "greedy" in rest:
+        return lambda: x.argmax(-1)
+    if rest == ["temperature"]:
+        return lambda: torch.multinomial(torch.softmax(x / 0.8, -1), 1)
+
+    def draw():
+        logits = x / 0.8
+        if "top_k" in rest:
+            logits, ids = torch.topk(logits, 40)
+        else:
+            logits, ids = logits.sort(-1, descending=True)
+        p = torch.softmax(logits, -1)
+        p = p.masked_fill(p.cumsum(-1) - p >= 0.95, 0.0)
+        return ids.gather(-1, torch.multinomial(p, 1))
+
+    return draw
 
 
 def copy(dtype, sizes, rest):
@@ -71,12 +149,30 @@ def cast(dtype, sizes, rest):
     return lambda: x.to(DTYPES[rest[1]])
 
 
-CASES = {"copy": copy, "cast": cast, "matmul": matmul, "rms_norm": rms_norm, "silu_mul": silu_mul, "add": add, "softmax": softmax}
+CASES = {
+    "copy": copy,
+    "cast": cast,
+    "matmul": matmul,
+    "rms_norm": rms_norm,
+    "silu_mul": silu_mul,
+    "add": add,
+    "softmax": softmax,
+    "log_softmax": log_softmax,
+    "sum": reduction(torch.sum),
+    "amax": reduction(torch.amax),
+    "argmax": reduction(torch.argmax),
+    "top_k": top_k,
+    "embedding": embedding,
+    "rope": rope,
+    "sample": sample,
+}
 
 
 def case_of(name):
     """"rms_norm bf16 16384x8192" -> a call; None for other names"""
     words = name.split()
+    if words[0] == "matmul_block" and len(words) == 3:
+        return matmul_block([int(n) for n in words[2].split("x")])
     if len(words) < 3 or words[0] not in CASES or words[1] not in DTYPES or not re.fullmatch(r"\d+(x\d+)*", words[2]):
         return None
     return CASES[words[0]](DTYPES[words[1]], [int(n) for n in words[2].split("x")], words[3:])

@@ -1,5 +1,6 @@
 // tests/fuzz/tokenizer.cpp - encodes random bytes with each family of splits, and reads tokenizers from
-// random metadata. SPDX-License-Identifier: Apache-2.0
+// random metadata.
+// SPDX-License-Identifier: Apache-2.0
 #include <ruda/model.h>
 
 #include <cstdlib>

@@ -27,6 +27,7 @@ COMMENT = {
     ".java": "// ",
     ".cs": "// ",
 }
+SPDX_LINE = re.compile(r"(//|/\*|#) SPDX-License-Identifier: Apache-2\.0( \*/)?")
 C_LIKE = {".cpp", ".hpp", ".cu", ".cuh", ".inc", ".h", ".c"}
 # Files that are data, not prose or code.
 GENERATED = re.compile(
@@ -75,8 +76,8 @@ def check_text(path, text, fail):
         want = f"{prefix}{path.as_posix()} - "
         if len(lines) <= at + 1 or not lines[at].startswith(want) or len(lines[at]) < len(want) + 8:
             fail(path, at + 1, f'first line is not "{want}purpose in one sentence"')
-        elif not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[at + 1 : at + 3]):
-            fail(path, at + 2, "the SPDX line of Apache-2.0 does not follow the purpose")
+        elif not any(SPDX_LINE.fullmatch(line) for line in lines[at + 1 : at + 4]):
+            fail(path, at + 2, "no line with the SPDX tag of Apache-2.0 alone follows the purpose")
         if len(lines) > MAX_LINES and path.as_posix() not in DATA:
             fail(path, len(lines), f"has {len(lines)} lines, expected at most {MAX_LINES}")
         for number, line in enumerate(lines, 1):

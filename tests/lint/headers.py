@@ -96,6 +96,11 @@ def check_grammar(root, headers, fail):
                 fail(f"include/ruda/{header.name}: {match[1]} has no docstring")
             elif not re.search(r"\[[TIS]\]", doc):
                 fail(f"include/ruda/{header.name}: docstring of {match[1]} has none of [T], [I], [S]")
+        # A line inside a docstring that does not keep the margin was torn out of its paragraph or table.
+        for doc in re.finditer(r"^/\*\*.*?\*/", text, re.M | re.S):
+            for number, line in enumerate(doc[0].splitlines(), text.count("\n", 0, doc.start()) + 1):
+                if not line.startswith("/** ") and not re.match(r" \*(  \S|   |$)", line):
+                    fail(f'include/ruda/{header.name}:{number}: the line of a docstring begins not with " *  "')
         for name in re.findall(r'#\s*include\s*[<"]([^>"]+)', text):
             if not name.startswith("ruda/") and name not in SYSTEM:
                 fail(

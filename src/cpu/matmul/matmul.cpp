@@ -1,10 +1,12 @@
 // src/cpu/matmul/matmul.cpp - matmul on the CPU: few rows, packed panels of several kinds, one element at a
 // time.
 // SPDX-License-Identifier: Apache-2.0
+#include "core/convert.hpp"
 #include "core/half.hpp"
 #include "cpu/matmul/few_rows.hpp"
 #include "cpu/matmul/gemm_driver.hpp"
 #include "cpu/matmul/shape.hpp"
+#include "cpu/matmul/staged.hpp"
 #include "cpu/runtime/device.hpp"
 
 #include <ruda/matmul.h>
@@ -43,7 +45,9 @@ struct Bias {
   }
 };
 
-const char* declined_strategy(const Problem& p) {
+const char* declined(const Problem& p) {
+  if (is_fp8(p[RUDA_MATMUL_A].dtype())) return "operands are FP8";
+  if (p.as<ruda_matmul_desc>().activation) return "an activation follows";
   if (p.strategy == RUDA_STRATEGY_SCALAR) return "the strategy asks for scalar";
   return p.strategy == RUDA_STRATEGY_AUTO ? nullptr : "not of the strategy asked for";
 }
@@ -58,7 +62,7 @@ struct State {
 };
 
 Verdict prepare(const Problem& p, Prepare& prep) {
-  if (const char* why = declined_strategy(p)) return why;
+  if (const char* why = declined(p)) return why;
   const FewRowsKernels& kernels = RUDA_ISA_PICK(FewRowsKernels, few_rows_kernels);
   State& s = prep.state<State>();
   s.shape = matmul_shape(p);
@@ -141,7 +145,7 @@ struct State {
 };
 
 Verdict prepare_with(const Problem& p, Prepare& prep, const GemmKernels& kernels) {
-  if (const char* why = declined_strategy(p)) return why;
+  if (const char* why = declined(p)) return why;
   State& s = prep.state<State>();
   s.shape = matmul_shape(p);
   const MatmulShape& shape = s.shape;
@@ -204,33 +208,47 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   return nullptr;
 }
 
+// FP8 codes as elements of their own types.
+struct E4m3 {
+  uint8_t code;
+};
+struct E5m2 {
+  uint8_t code;
+};
+float to_float(E4m3 x) { return from_f8e4m3(x.code); }
+float to_float(E5m2 x) { return from_f8e5m2(x.code); }
+using ruda::to_float;
+
 template <class A, class B, class C>
 void product(const Launch& l, const MatmulShape& s, const MatmulShape::Offsets& at) {
   const A* a = l.ptr<const A>(RUDA_MATMUL_A) + at.a;
   const B* b = l.ptr<const B>(RUDA_MATMUL_B) + at.b;
   C* c = l.ptr<C>(RUDA_MATMUL_C) + at.c;
-  const Operand& bias = l.problem[RUDA_MATMUL_BIAS];
+  const Epilogue epilogue(l);
   for (int64_t i = 0; i < s.m; ++i) {
     l.stop.check();
     for (int64_t j = 0; j < s.n; ++j) {
       float sum = 0;
       for (int64_t k = 0; k < s.k; ++k)
         sum = std::fma(to_float(a[i * s.a.row + k * s.a.col]), to_float(b[k * s.b.row + j * s.b.col]), sum);
-      if (bias.present)
-        visit(bias.dtype(), Types<float, f16, bf16>{},
-              [&](auto t) { sum += to_float(l.ptr<const decltype(t)>(RUDA_MATMUL_BIAS)[j]); });
-      c[i * s.c.row + j] = from_float<C>(sum);
+      c[i * s.c.row + j] = from_float<C>(epilogue(sum, j));
     }
   }
 }
 
+template <class F>
+void visit_operand(uint32_t dtype, F&& f) {
+  if (dtype == RUDA_F8E4M3) return f(E4m3{});
+  if (dtype == RUDA_F8E5M2) return f(E5m2{});
+  visit(dtype, Types<float, f16, bf16>{}, f);
+}
+
 void run(const Launch& l) {
   const MatmulShape& s = l.state<MatmulShape>();
-  const auto types = Types<float, f16, bf16>{};
   for (int64_t i = 0; i < s.count; ++i)
-    visit(l.problem[RUDA_MATMUL_A].dtype(), types, [&](auto a) {
-      visit(l.problem[RUDA_MATMUL_B].dtype(), types, [&](auto b) {
-        visit(l.problem[RUDA_MATMUL_C].dtype(), types,
+    visit_operand(l.problem[RUDA_MATMUL_A].dtype(), [&](auto a) {
+      visit_operand(l.problem[RUDA_MATMUL_B].dtype(), [&](auto b) {
+        visit(l.problem[RUDA_MATMUL_C].dtype(), Types<float, f16, bf16>{},
               [&](auto c) { product<decltype(a), decltype(b), decltype(c)>(l, s, s.at(i)); });
       });
     });
@@ -243,6 +261,7 @@ constexpr Kernel list[] = {{"cpu/matmul/rows", few_rows::prepare, few_rows::run}
                            {"cpu/matmul/amx", packed::prepare_amx, packed::run},
 #endif
                            {"cpu/matmul/packed", packed::prepare, packed::run},
+                           {"cpu/matmul/staged", staged::prepare, staged::run},
                            {"cpu/matmul/scalar", plain::prepare, plain::run}};
 
 }  // namespace

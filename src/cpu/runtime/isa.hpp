@@ -58,6 +58,16 @@ const Table& pick(const IsaTable<Table> (&list)[count], Isa level = isa()) noexc
   }
 #define RUDA_ISA_LIST(Type, name) \
   {::ruda::cpu::Isa::neon, &::ruda::cpu::neon::name}, { ::ruda::cpu::Isa::scalar, &::ruda::cpu::scalar::name }
+#elif defined(__x86_64__) && defined(RUDA_CPU_FEW_LEVELS)  // sanitized builds
+#define RUDA_ISA_TABLE(Type, name) \
+  namespace avx2 {                 \
+  extern const Type name;          \
+  }                                \
+  namespace scalar {               \
+  extern const Type name;          \
+  }
+#define RUDA_ISA_LIST(Type, name) \
+  {::ruda::cpu::Isa::avx2, &::ruda::cpu::avx2::name}, { ::ruda::cpu::Isa::scalar, &::ruda::cpu::scalar::name }
 #elif defined(__x86_64__)
 #define RUDA_ISA_TABLE(Type, name) \
   namespace avx512 {               \

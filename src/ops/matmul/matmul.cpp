@@ -21,14 +21,22 @@ Problem check(ruda_context context, const ruda_matmul_desc* desc) {
   const auto d = c.options<ruda_matmul_desc>();
   c.require(d.transpose_a <= 1, RUDA_E_ARGUMENT, "transpose_a is %u, expected 0 or 1", d.transpose_a);
   c.require(d.transpose_b <= 1, RUDA_E_ARGUMENT, "transpose_b is %u, expected 0 or 1", d.transpose_b);
+  c.require(d.activation <= RUDA_ACTIVATION_SILU, RUDA_E_ARGUMENT, "activation is %u, expected 0..%u",
+            d.activation, RUDA_ACTIVATION_SILU);
+  c.require(d.reserved == 0, RUDA_E_ARGUMENT, "reserved is %u, expected 0", d.reserved);
   c.in("a", d.a).in("b", d.b).in_optional("bias", d.bias);
-  c.dtype(RUDA_MATMUL_A, Types<float, f16, bf16>{}).rank(RUDA_MATMUL_A, 2, RUDA_MAX_RANK);
-  c.rank(RUDA_MATMUL_B, 2, RUDA_MAX_RANK);
+  c.dtypes(RUDA_MATMUL_A, {RUDA_F32, RUDA_F16, RUDA_BF16, RUDA_F8E4M3, RUDA_F8E5M2});
+  c.rank(RUDA_MATMUL_A, 2, RUDA_MAX_RANK).rank(RUDA_MATMUL_B, 2, RUDA_MAX_RANK);
   const uint32_t dtype = c[RUDA_MATMUL_A].dtype();
+  const bool fp8 = dtype == RUDA_F8E4M3 || dtype == RUDA_F8E5M2;
   if (dtype == RUDA_F32)
     c.dtype(RUDA_MATMUL_B, Types<float, f16, bf16>{});
+  else if (fp8)
+    c.dtypes(RUDA_MATMUL_B, {RUDA_F8E4M3, RUDA_F8E5M2});
   else
     c.same_dtype(RUDA_MATMUL_B, RUDA_MATMUL_A);
+  c.require(fp8 || (!d.a_scale && !d.b_scale), RUDA_E_DTYPE,
+            "scales are given, but a has dtype %s, expected FP8", dtype_name(dtype));
 
   const Operand &a = c[RUDA_MATMUL_A], &b = c[RUDA_MATMUL_B];
   const int64_t m = a.dim(d.transpose_a ? -1 : -2), k = a.dim(d.transpose_a ? -2 : -1);
@@ -51,14 +59,21 @@ Problem check(ruda_context context, const ruda_matmul_desc* desc) {
   c.dtype(RUDA_MATMUL_BIAS, Types<float, f16, bf16>{}).rank(RUDA_MATMUL_BIAS, 1, 1);
   c.dim(RUDA_MATMUL_BIAS, 0, n).contiguous(RUDA_MATMUL_BIAS);
 
-  uint32_t out = d.out_dtype ? d.out_dtype : dtype;
+  uint32_t out = d.out_dtype ? d.out_dtype : fp8 ? uint32_t(RUDA_BF16) : dtype;
   if (d.c) {
     const uint32_t given = struct_in(d.c, Contract::arg_desc, "desc.c").dtype;
     if (!d.out_dtype) out = given;
   }
-  c.require(out == RUDA_F32 || out == dtype, RUDA_E_DTYPE, "c has dtype %s, expected F32 or %s as a has",
-            dtype_name(out), dtype_name(dtype));
+  if (fp8)
+    c.require(out == RUDA_F32 || out == RUDA_F16 || out == RUDA_BF16, RUDA_E_DTYPE,
+              "c has dtype %s, expected F32, F16 or BF16 with FP8 operands", dtype_name(out));
+  else
+    c.require(out == RUDA_F32 || out == dtype, RUDA_E_DTYPE, "c has dtype %s, expected F32 or %s as a has",
+              dtype_name(out), dtype_name(dtype));
   c.out("c", d.c, out, shape, rank).dense_rows(RUDA_MATMUL_C);
+  c.in_optional("a_scale", d.a_scale).in_optional("b_scale", d.b_scale);
+  for (const uint32_t slot : {RUDA_MATMUL_A_SCALE, RUDA_MATMUL_B_SCALE})
+    c.dtype(slot, Types<float>{}).rank(slot, 1, 1).dim(slot, 0, 1);
   return c.take();
 }
 
@@ -84,6 +99,8 @@ extern "C" ruda_status ruda_matmul(ruda_stream stream, ruda_tensor a, ruda_tenso
     call.key(o.out_dtype);
     call.key(o.transpose_a);
     call.key(o.transpose_b);
+    call.key(o.activation);
+    call.key(o.reserved);
     call.plan([&] {
       ruda_matmul_desc desc = RUDA_MATMUL_DESC_INIT;
       desc.out_dtype = o.out_dtype;
@@ -92,6 +109,8 @@ extern "C" ruda_status ruda_matmul(ruda_stream stream, ruda_tensor a, ruda_tenso
       desc.bias = call.desc(RUDA_MATMUL_BIAS);
       desc.transpose_a = o.transpose_a;
       desc.transpose_b = o.transpose_b;
+      desc.activation = o.activation;
+      desc.reserved = o.reserved;
       return ruda::ops::check(call.context_handle(), &desc);
     });
     *out = call.run(RUDA_MATMUL_C);

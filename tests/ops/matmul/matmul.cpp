@@ -9,7 +9,8 @@ using namespace ruda::test;
 
 namespace {
 
-constexpr uint32_t A = RUDA_MATMUL_A, B = RUDA_MATMUL_B, BIAS = RUDA_MATMUL_BIAS, C = RUDA_MATMUL_C;
+constexpr uint32_t A = RUDA_MATMUL_A, B = RUDA_MATMUL_B, BIAS = RUDA_MATMUL_BIAS, C = RUDA_MATMUL_C,
+                   A_SCALE = RUDA_MATMUL_A_SCALE, B_SCALE = RUDA_MATMUL_B_SCALE;
 
 struct Case {
   int64_t m, n, k;
@@ -17,7 +18,21 @@ struct Case {
   bool transpose_a = false, transpose_b = false, bias = false;
   Shape a_lead = {}, b_lead = {};
   int64_t a_gap = 0, b_gap = 0, c_gap = 0;  // elements between rows
+  uint32_t activation = RUDA_ACTIVATION_NONE;
+  double a_scale = 0, b_scale = 0;  // 0 = none
+  bool fp8() const { return size_of(a_dtype) == 1; }
 };
+
+double activated(uint32_t activation, double x) {
+  switch (activation) {
+    case RUDA_ACTIVATION_RELU: return x < 0 ? 0 : x;
+    case RUDA_ACTIVATION_GELU: return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+    case RUDA_ACTIVATION_GELU_TANH:
+      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case RUDA_ACTIVATION_SILU: return x / (1 + std::exp(-x));
+    default: return x;
+  }
+}
 
 // Leading extents of the result: aligned at the last, 1 or missing is repeated.
 Shape broadcast(const Shape& x, const Shape& y) {
@@ -66,8 +81,10 @@ Expected oracle(const Case& t, const std::vector<double>& a, const std::vector<d
           sum += product;
           magnitude += std::fabs(product);
         }
+        if (t.a_scale != 0) sum *= t.a_scale, magnitude *= t.a_scale;
+        if (t.b_scale != 0) sum *= t.b_scale, magnitude *= t.b_scale;
         if (t.bias) sum += bias[size_t(j)], magnitude += std::fabs(bias[size_t(j)]);
-        e.value.push_back(sum);
+        e.value.push_back(activated(t.activation, sum));
         e.magnitude.push_back(magnitude);
       }
   }
@@ -75,9 +92,14 @@ Expected oracle(const Case& t, const std::vector<double>& a, const std::vector<d
 }
 
 // Every product and every sum rounds once, in any order: (k + 2) half ulps of the sum of magnitudes. Then one
-// rounding to the dtype of c, and at most 2^-126 a product where subnormals count as zero.
-double bound(const Case& t, const Expected& e, size_t i) {
-  const double sum = double(t.k + 2) * 0x1p-24 * e.magnitude[i] + double(t.k) * 0x1p-126;
+// rounding to the dtype of c, and at most 2^-126 a product where subnormals count as zero. Two more for
+// scales. An activation is at most 1.13 times as steep as its argument and has the error of its row in unary.
+// FP8 products in cuBLASLt have shorter sums.
+double bound(const Case& t, const Expected& e, size_t i, const std::string& kernel = "") {
+  const bool short_sums = t.fp8() && kernel.ends_with("cublaslt");
+  double sum = (double(t.k + (t.fp8() ? 4 : 2)) * 0x1p-24 + (short_sums ? 0x1p-9 : 0)) * e.magnitude[i] +
+               double(t.k) * 0x1p-126;
+  if (t.activation) sum = 1.13 * sum + 240 * 0x1p-24 * std::fabs(e.value[i]) + 0x1p-120;
   return sum + (t.c_dtype == RUDA_F32 ? 0 : (std::fabs(e.value[i]) + sum) * epsilon(t.c_dtype) / 2) +
          (t.c_dtype == RUDA_F16 ? 0x1p-25 : 0x1p-126);
 }
@@ -108,15 +130,20 @@ OpRun::Create creator(Env& env, const OpRun& op, const Case& t) {
     desc.c = op.desc(C);
     desc.transpose_a = t.transpose_a;
     desc.transpose_b = t.transpose_b;
+    desc.activation = t.activation;
+    desc.a_scale = t.a_scale != 0 ? op.desc(A_SCALE) : nullptr;
+    desc.b_scale = t.b_scale != 0 ? op.desc(B_SCALE) : nullptr;
     return ruda_matmul_plan_create(env.context, &desc, out);
   };
 }
 
 void describe(const Case& t) {
-  char text[160];
-  std::snprintf(text, sizeof text, "m %lld n %lld k %lld dtypes %u %u %u ta %d tb %d bias %d lead %zu %zu",
-                (long long)t.m, (long long)t.n, (long long)t.k, t.a_dtype, t.b_dtype, t.c_dtype,
-                t.transpose_a, t.transpose_b, t.bias, t.a_lead.size(), t.b_lead.size());
+  char text[200];
+  std::snprintf(
+      text, sizeof text,
+      "m %lld n %lld k %lld dtypes %u %u %u ta %d tb %d bias %d lead %zu %zu activation %u scales %g %g",
+      (long long)t.m, (long long)t.n, (long long)t.k, t.a_dtype, t.b_dtype, t.c_dtype, t.transpose_a,
+      t.transpose_b, t.bias, t.a_lead.size(), t.b_lead.size(), t.activation, t.a_scale, t.b_scale);
   set_case(text);
 }
 
@@ -131,14 +158,16 @@ Operands fill(OpRun& op, const Case& t) {
   const Shape c = shape_of(broadcast(t.a_lead, t.b_lead), t.m, t.n);
   o.a = op.random_input(A, t.a_dtype, a, 1.0, strides_of(a, t.a_gap));
   o.b = op.random_input(B, t.b_dtype, b, 1.0, strides_of(b, t.b_gap));
-  if (t.bias) o.bias = op.random_input(BIAS, t.b_dtype, {t.n});
+  if (t.bias) o.bias = op.random_input(BIAS, t.fp8() ? uint32_t(RUDA_BF16) : t.b_dtype, {t.n});
+  if (t.a_scale != 0) op.input(A_SCALE, RUDA_F32, {1}, {t.a_scale});
+  if (t.b_scale != 0) op.input(B_SCALE, RUDA_F32, {1}, {t.b_scale});
   op.output(C, t.c_dtype, c, strides_of(c, t.c_gap));
   return o;
 }
 
 void verify(Env& env, OpRun& op, const Case& t, const Expected& e) {
   op.each_kernel(creator(env, op, t), [&](const std::string& kernel) {
-    check_close(kernel.c_str(), op.read(C), e.value, [&](size_t i) { return bound(t, e, i); });
+    check_close(kernel.c_str(), op.read(C), e.value, [&](size_t i) { return bound(t, e, i, kernel); });
   });
 }
 
@@ -199,6 +228,9 @@ RUDA_TEST(matmul_blocks) {
   check_case(env, {40, 1500, 1230, RUDA_BF16, RUDA_BF16, RUDA_BF16, false, true, true, {}, {}});
   check_case(env, {3, 2100, 900, RUDA_F32, RUDA_BF16, RUDA_F32, false, true, true, {}, {}});
   check_case(env, {1, 1500, 1100, RUDA_BF16, RUDA_BF16, RUDA_BF16, false, false, false, {}, {}});
+  Case t{70, 1100, 900, RUDA_BF16, RUDA_BF16, RUDA_BF16, false, true, true, {}, {}};
+  t.activation = RUDA_ACTIVATION_SILU;
+  check_case(env, t);
 }
 
 RUDA_TEST(matmul_batches) {
@@ -230,6 +262,43 @@ RUDA_TEST(matmul_empty) {
     check_case(env, {50, 6, 0, d.a, d.b, d.c, false, true, true, {}, {}});
     check_case(env, {1, 6, 0, d.a, d.b, d.c, false, false, true, {2}, {}});
   }
+}
+
+RUDA_TEST(matmul_activations) {
+  for (const Dtypes& d : all_dtypes)
+    for (uint32_t activation = RUDA_ACTIVATION_RELU; activation <= RUDA_ACTIVATION_SILU; ++activation)
+      for (bool bias : {false, true})
+        for (int64_t m : {1, 21}) {
+          Case t{m, 40, 24, d.a, d.b, d.c, false, true, bias, {}, {}};
+          t.activation = activation;
+          check_case(env, t);
+          t.a_lead = {2}, t.b_lead = {2}, t.c_gap = 3;
+          check_case(env, t);
+        }
+}
+
+RUDA_TEST(matmul_fp8) {
+  for (uint32_t a : {RUDA_F8E4M3, RUDA_F8E5M2})
+    for (uint32_t b : {RUDA_F8E4M3, RUDA_F8E5M2})
+      for (uint32_t c : {RUDA_F32, RUDA_F16, RUDA_BF16}) {
+        // Sizes and strides that tensor cores take, then odd ones.
+        Case t{32, 48, 64, a, b, c, false, true};
+        check_case(env, t);
+        t.a_scale = 0.5, t.b_scale = 3;
+        check_case(env, t);
+        t.bias = true, t.activation = RUDA_ACTIVATION_RELU;
+        check_case(env, t);
+        t.m = 5, t.n = 80, t.k = 400, t.activation = RUDA_ACTIVATION_GELU, t.b_scale = 0;
+        check_case(env, t);
+        t = {7, 13, 37, a, b, c, true, false, true};
+        check_case(env, t);
+        t = {9, 16, 33, a, b, c, false, true, false, {2}, {}};
+        t.a_gap = 2, t.b_gap = 5;
+        check_case(env, t);
+        check_case(env, {3, 5, 0, a, b, c, false, true, true});
+      }
+  const Case t{17, 32, 48, RUDA_F8E4M3, RUDA_F8E4M3, RUDA_BF16, false, true, false, {3}, {3}};
+  check_case(env, t);
 }
 
 // No axis of the operands is dense.
@@ -384,6 +453,21 @@ RUDA_TEST(matmul_errors) {
   CHECK_FAILS(create(), RUDA_E_SHAPE, 1, "bias dim 0 is 7, expected 6");
   d = other(RUDA_F32, wide), reset(), desc.c = &d;
   CHECK_FAILS(create(), RUDA_E_SHAPE, 1, "c has shape [2, 4, 7], expected [2, 4, 6]");
+  reset(), desc.activation = 5;
+  CHECK_FAILS(create(), RUDA_E_ARGUMENT, 1, "activation is 5, expected 0..4");
+  reset(), desc.reserved = 1;
+  CHECK_FAILS(create(), RUDA_E_ARGUMENT, 1, "reserved is 1");
+  const Shape one = {1}, cube8 = {2, 4, 5};
+  const ruda_tensor_desc scale = other(RUDA_F32, one), a8 = other(RUDA_F8E4M3, cube8),
+                         b8 = other(RUDA_F8E5M2, flat);
+  reset(), desc.a_scale = &scale;
+  CHECK_FAILS(create(), RUDA_E_DTYPE, 1, "scales are given, but a has dtype F32");
+  reset(), desc.a = &a8;
+  CHECK_FAILS(create(), RUDA_E_DTYPE, 1, "b has dtype F32, expected one of F8E4M3, F8E5M2");
+  reset(), desc.a = &a8, desc.b = &b8, desc.c = nullptr, desc.out_dtype = RUDA_F8E4M3;
+  CHECK_FAILS(create(), RUDA_E_DTYPE, 1, "c has dtype F8E4M3, expected F32, F16 or BF16");
+  reset(), desc.a = &a8, desc.b = &b8, desc.b_scale = &d;
+  CHECK_FAILS(create(), RUDA_E_SHAPE, 1, "b_scale has rank 3, expected 1");
 }
 
 RUDA_TEST(matmul_eager) {

@@ -1,5 +1,6 @@
 // bindings/java/src/main/java/io/ruda/Tensor.java - tensors: shape, views, copies to and from buffers and
-// arrays. SPDX-License-Identifier: Apache-2.0
+// arrays.
+// SPDX-License-Identifier: Apache-2.0
 package io.ruda;
 
 import io.ruda.internal.Raw;

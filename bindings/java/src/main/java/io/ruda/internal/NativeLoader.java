@@ -1,5 +1,6 @@
 // bindings/java/src/main/java/io/ruda/internal/NativeLoader.java - finds and loads libruda and its JNI
-// wrapper. SPDX-License-Identifier: Apache-2.0
+// wrapper.
+// SPDX-License-Identifier: Apache-2.0
 package io.ruda.internal;
 
 import java.io.IOException;

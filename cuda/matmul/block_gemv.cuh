@@ -1,0 +1,168 @@
+// cuda/matmul/block_gemv.cuh - up to four rows of x times packed weights: one warp a few columns, F32.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sum of an element is one lane's units in ascending order, then the lanes, then the shares of k: it
+// depends neither on the number of rows of x nor on how many columns a warp has.
+#pragma once
+#include "device/block_unit.cuh"
+#include "device/dependent.cuh"
+#include "device/reduce.cuh"
+#include "device/vec.cuh"
+#include "matmul/block_kernels.hpp"
+
+namespace ruda::cuda::block {
+
+constexpr int gemv_warps = 4;
+
+__device__ inline void load_four(const float* from, float* to) {
+  const float4 v = *reinterpret_cast<const float4*>(from);
+  to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
+}
+__device__ inline void load_four(const __nv_bfloat16* from, float* to) {
+  const uint2 v = *reinterpret_cast<const uint2*>(from);
+  to[0] = __uint_as_float(v.x << 16), to[1] = __uint_as_float(v.x & 0xFFFF0000u);
+  to[2] = __uint_as_float(v.y << 16), to[3] = __uint_as_float(v.y & 0xFFFF0000u);
+}
+
+// The eight elements of x that meet unit u.
+template <class Unit, class X>
+__device__ void load_unit(const X* x, int u, float* to) {
+  const int at = Unit::first(u);
+  load_four(x + at, to);
+  load_four(x + at + Unit::distance, to + 4);
+}
+
+__device__ inline float bias_of(const void* bias, bool bf16, int64_t i) {
+  if (!bias) return 0;
+  return bf16 ? __bfloat162float(static_cast<const __nv_bfloat16*>(bias)[i])
+              : static_cast<const float*>(bias)[i];
+}
+
+__device__ inline void store_y(void* y, bool bf16, int64_t i, float value) {
+  if (bf16)
+    static_cast<__nv_bfloat16*>(y)[i] = __float2bfloat16_rn(value);
+  else
+    static_cast<float*>(y)[i] = value;
+}
+
+// M rows of x, R columns a warp, K steps of a lane in flight.
+template <uint32_t Dtype, class X, int M, int R>
+__global__ void __launch_bounds__(32 * gemv_warps) matmul_block_gemv(const __grid_constant__ Gemv s) {
+  constexpr int steps = R == 1 ? 4 : R == 2 || M == 1 ? 2 : 1;
+  using Unit = BlockUnit<Dtype>;
+  __shared__ float shares[gemv_warps][M * R];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int share = warp % s.splits;
+  const int64_t col = (int64_t(blockIdx.x) * (gemv_warps / s.splits) + warp / s.splits) * R;
+
+  const uint8_t* weights[R];
+#pragma unroll
+  for (int r = 0; r < R; ++r) weights[r] = s.weights + (col + r < s.n ? col + r : s.n - 1) * s.row_bytes;
+  const X* x[M];
+#pragma unroll
+  for (int m = 0; m < M; ++m) x[m] = static_cast<const X*>(s.x) + s.x_at[m];
+
+  // The weights come closer while the kernel before this one ends.
+  let_next_start();
+  if (s.early)
+    for (int64_t at = 32 * (share * 32 + lane); at < s.row_bytes; at += 32 * 32 * s.splits)
+#pragma unroll
+      for (int r = 0; r < R; ++r) prefetch_far(weights[r] + at);
+  wait_for_previous();
+
+  // Two sums an element: the lower and the upper four of each unit.
+  float sums[M][R][2] = {};
+  for (int begin = share * 32 + lane; begin < s.units; begin += steps * s.splits * 32) {
+    Unit unit[steps][R];
+    float ahead[M == 1 ? steps : 1][8];
+#pragma unroll
+    for (int t = 0; t < steps; ++t) {
+      const int u = begin + t * s.splits * 32;
+      if (u < s.units) {
+#pragma unroll
+        for (int r = 0; r < R; ++r) unit[t][r].load(weights[r], u);
+        if constexpr (M == 1) load_unit<Unit>(x[0], u, ahead[t]);
+      }
+    }
+#pragma unroll
+    for (int t = 0; t < steps; ++t) {
+      const int u = begin + t * s.splits * 32;
+      if (u < s.units) {
+        float xs[M][8];
+#pragma unroll
+        for (int m = 0; m < M; ++m) {
+          if constexpr (M > 1) load_unit<Unit>(x[m], u, xs[m]);
+          if constexpr (M == 1)
+            for (int i = 0; i < 8; ++i) xs[0][i] = ahead[t][i];
+        }
+#pragma unroll
+        for (int r = 0; r < R; ++r) {
+          float w[8];
+          unit[t][r].decode(u, w);
+#pragma unroll
+          for (int m = 0; m < M; ++m)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+              sums[m][r][0] = fmaf(xs[m][i], w[i], sums[m][r][0]);
+              sums[m][r][1] = fmaf(xs[m][i + 4], w[i + 4], sums[m][r][1]);
+            }
+        }
+      }
+    }
+  }
+
+  // Lane i keeps the sum of element i.
+  float mine = 0;
+#pragma unroll
+  for (int m = 0; m < M; ++m)
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+      const float sum = warp_sum(sums[m][r][0] + sums[m][r][1]);
+      if (lane == m * R + r) mine = sum;
+    }
+  if (s.splits > 1) {
+    if (lane < M * R) shares[warp][lane] = mine;
+    __syncthreads();
+    if (share) return;
+    if (lane < M * R)
+      for (int i = 1; i < s.splits; ++i) mine += shares[warp + i][lane];
+  }
+  const int m = lane / R;
+  const int64_t j = col + lane % R;
+  if (lane >= M * R || m >= s.rows || j >= s.n) return;
+  if (s.bias) mine += bias_of(s.bias, s.bias_bf16, j);
+  int64_t to = s.y_at[0];
+#pragma unroll
+  for (int i = 1; i < M; ++i)
+    if (m == i) to = s.y_at[i];
+  store_y(s.y, s.y_bf16, to + j, mine);
+}
+
+template <uint32_t Dtype, class X, int M>
+void launch_gemv(const Gemv& s, cudaStream_t stream) {
+  const int64_t columns = int64_t(gemv_warps / s.splits) * s.rows_per_warp;
+  const auto blocks = unsigned((s.n + columns - 1) / columns);
+  const auto start = [&](void (*kernel)(const Gemv)) {
+    launch_dependent(s.early, kernel, blocks, 32 * gemv_warps, stream, s);
+  };
+  switch (s.rows_per_warp) {
+    case 4: return start(matmul_block_gemv<Dtype, X, M, 4>);
+    case 2: return start(matmul_block_gemv<Dtype, X, M, 2>);
+    default: return start(matmul_block_gemv<Dtype, X, M, 1>);
+  }
+}
+
+template <uint32_t Dtype, class X>
+void launch_gemv(const Gemv& s, cudaStream_t stream) {
+  if (s.rows == 1) return launch_gemv<Dtype, X, 1>(s, stream);
+  if (s.rows == 2) return launch_gemv<Dtype, X, 2>(s, stream);
+  launch_gemv<Dtype, X, 4>(s, stream);
+}
+
+template <uint32_t Dtype>
+void run_gemv(const Gemv& s, cudaStream_t stream) {
+  if (s.x_bf16) return launch_gemv<Dtype, __nv_bfloat16>(s, stream);
+  launch_gemv<Dtype, float>(s, stream);
+}
+
+}  // namespace ruda::cuda::block

@@ -1,0 +1,46 @@
+// cuda/matmul/block_kernels.hpp - what the kernels of matmul_block take: host types, one launcher a format.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace ruda::cuda::block {
+
+// A few rows of x: one warp computes `rows_per_warp` columns of y, or a share of k of them.
+struct Gemv {
+  const void* x;
+  const uint8_t* weights;
+  const void* bias;
+  void* y;
+  bool x_bf16, bias_bf16, y_bf16;
+  bool early;  // the GPU starts a kernel while the one before it ends
+  int rows;    // of x, at most 4
+  int units;   // of eight elements in a row of weights
+  int splits, rows_per_warp;
+  int64_t n, row_bytes;
+  int64_t x_at[4], y_at[4];  // first elements of the rows
+};
+
+// More rows: tiles of 16 or 32 weight rows by up to 64 rows of x, products of bf16.
+struct Tiles {
+  const void* x;  // bf16, every row at a multiple of 8 bytes
+  const uint8_t* weights;
+  const void* bias;
+  void* y;
+  bool bias_bf16, y_bf16;
+  int tile;  // weight rows of a block: 16 or 32
+  int units;
+  int64_t rows, n, row_bytes, x_stride, y_stride;
+};
+
+template <uint32_t Dtype>
+void run_gemv(const Gemv& args, cudaStream_t stream);
+template <uint32_t Dtype>
+void run_tiles(const Tiles& args, cudaStream_t stream);
+// weights [n, k] as bf16, row by row.
+template <uint32_t Dtype>
+void run_decode(const uint8_t* weights, void* to, int64_t n, int units, int64_t row_bytes,
+                cudaStream_t stream);
+
+}  // namespace ruda::cuda::block

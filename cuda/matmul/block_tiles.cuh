@@ -1,0 +1,165 @@
+// cuda/matmul/block_tiles.cuh - packed weights decoded to bf16 in registers, times rows of x.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The weights are the left operand of the warp's product, so that rows of x come in steps of 8. The four
+// elements that a lane holds of 16 columns of k need not be those that the hardware numbers so, only the same
+// in both operands: here they are four neighbours, what one word of codes decodes to and one 8-byte load of x
+// brings.
+#pragma once
+#include "device/mma.cuh"
+#include "matmul/block_gemv.cuh"
+
+namespace ruda::cuda::block {
+
+constexpr int tile_warps = 4;
+constexpr int tile_rows = 64;  // of x a block takes
+
+// Weight tiles of 16 rows: A of them a block; columns of 8 rows of x: N of them. The warps share k.
+template <uint32_t Dtype, int A, int N>
+__global__ void __launch_bounds__(32 * tile_warps) matmul_block_mma(const __grid_constant__ Tiles s) {
+  using Unit = BlockUnit<Dtype>;
+  __shared__ float shares[tile_warps - 1][A * N * 4][33];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, q = lane % 4;
+  const int64_t row0 = int64_t(blockIdx.x) * (16 * A), x0 = int64_t(blockIdx.y) * tile_rows;
+
+  const uint8_t* weights[A][2];
+#pragma unroll
+  for (int a = 0; a < A; ++a)
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const int64_t row = row0 + 16 * a + 8 * h + g;
+      weights[a][h] = s.weights + (row < s.n ? row : s.n - 1) * s.row_bytes;
+    }
+  const __nv_bfloat16* x[N];
+#pragma unroll
+  for (int n = 0; n < N; ++n) {
+    const int64_t row = x0 + 8 * n + g;
+    x[n] = static_cast<const __nv_bfloat16*>(s.x) + (row < s.rows ? row : s.rows - 1) * s.x_stride;
+  }
+
+  float sums[A][N][4] = {};
+  // 32 columns of k a step: units 4t .. 4t + 3.
+  Unit next[A][2];
+  int u = 4 * warp + q;
+  if (u < s.units) {
+#pragma unroll
+    for (int a = 0; a < A; ++a)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) next[a][h].load(weights[a][h], u);
+  }
+  for (; u < s.units; u += 4 * tile_warps) {
+    Unit unit[A][2];
+#pragma unroll
+    for (int a = 0; a < A; ++a)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) unit[a][h] = next[a][h];
+    if (u + 4 * tile_warps < s.units) {
+#pragma unroll
+      for (int a = 0; a < A; ++a)
+#pragma unroll
+        for (int h = 0; h < 2; ++h) next[a][h].load(weights[a][h], u + 4 * tile_warps);
+    }
+    uint2 low[N], high[N];
+    const int at = Unit::first(u);
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+      low[n] = __ldg(reinterpret_cast<const uint2*>(x[n] + at));
+      high[n] = __ldg(reinterpret_cast<const uint2*>(x[n] + at + Unit::distance));
+    }
+#pragma unroll
+    for (int a = 0; a < A; ++a) {
+      float w[2][8];
+      unit[a][0].decode(u, w[0]);
+      unit[a][1].decode(u, w[1]);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float *w0 = w[0] + 4 * half, *w1 = w[1] + 4 * half;
+        const uint32_t left[4] = {
+            pack_pair<__nv_bfloat16>(w0[0], w0[1]), pack_pair<__nv_bfloat16>(w1[0], w1[1]),
+            pack_pair<__nv_bfloat16>(w0[2], w0[3]), pack_pair<__nv_bfloat16>(w1[2], w1[3])};
+#pragma unroll
+        for (int n = 0; n < N; ++n) {
+          const uint2 right = half ? high[n] : low[n];
+          mma_16816<__nv_bfloat16>(sums[a][n], left, right.x, right.y);
+        }
+      }
+    }
+  }
+
+  // The warps' shares of k in their order.
+  if (warp) {
+#pragma unroll
+    for (int a = 0; a < A; ++a)
+#pragma unroll
+      for (int n = 0; n < N; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) shares[warp - 1][(a * N + n) * 4 + i][lane] = sums[a][n][i];
+  }
+  __syncthreads();
+  if (warp) return;
+#pragma unroll
+  for (int a = 0; a < A; ++a)
+#pragma unroll
+    for (int n = 0; n < N; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        float value = sums[a][n][i];
+#pragma unroll
+        for (int w = 0; w < tile_warps - 1; ++w) value += shares[w][(a * N + n) * 4 + i][lane];
+        const int64_t j = row0 + 16 * a + i / 2 * 8 + g, row = x0 + 8 * n + 2 * q + i % 2;
+        if (j >= s.n || row >= s.rows) continue;
+        if (s.bias) value += bias_of(s.bias, s.bias_bf16, j);
+        store_y(s.y, s.y_bf16, row * s.y_stride + j, value);
+      }
+}
+
+template <uint32_t Dtype, int A>
+void launch_tiles(const Tiles& s, cudaStream_t stream) {
+  const dim3 grid(unsigned((s.n + 16 * A - 1) / (16 * A)), unsigned((s.rows + tile_rows - 1) / tile_rows));
+  constexpr int threads = 32 * tile_warps;
+  if (s.rows <= 8) return matmul_block_mma<Dtype, A, 1><<<grid, threads, 0, stream>>>(s);
+  if (s.rows <= 16) return matmul_block_mma<Dtype, A, 2><<<grid, threads, 0, stream>>>(s);
+  if (s.rows <= 32) return matmul_block_mma<Dtype, A, 4><<<grid, threads, 0, stream>>>(s);
+  matmul_block_mma<Dtype, A, 8><<<grid, threads, 0, stream>>>(s);
+}
+
+template <uint32_t Dtype>
+void run_tiles(const Tiles& s, cudaStream_t stream) {
+  if (s.tile == 32) return launch_tiles<Dtype, 2>(s, stream);
+  launch_tiles<Dtype, 1>(s, stream);
+}
+
+// One thread a unit.
+template <uint32_t Dtype>
+__global__ void __launch_bounds__(256)
+    matmul_block_decode(const uint8_t* weights, __nv_bfloat16* to, int64_t n, int units, int64_t row_bytes) {
+  const int u = int(blockIdx.x) * 256 + int(threadIdx.x);
+  if (u >= units) return;
+  for (int64_t row = blockIdx.y; row < n; row += gridDim.y) {
+    BlockUnit<Dtype> unit;
+    unit.load(weights + row * row_bytes, u);
+    float v[8];
+    unit.decode(u, v);
+    __nv_bfloat16* out = to + row * units * 8 + BlockUnit<Dtype>::first(u);
+    *reinterpret_cast<uint2*>(out) = {pack_pair<__nv_bfloat16>(v[0], v[1]),
+                                      pack_pair<__nv_bfloat16>(v[2], v[3])};
+    *reinterpret_cast<uint2*>(out + BlockUnit<Dtype>::distance) = {pack_pair<__nv_bfloat16>(v[4], v[5]),
+                                                                   pack_pair<__nv_bfloat16>(v[6], v[7])};
+  }
+}
+
+template <uint32_t Dtype>
+void run_decode(const uint8_t* weights, void* to, int64_t n, int units, int64_t row_bytes,
+                cudaStream_t stream) {
+  const dim3 grid(unsigned((units + 255) / 256), unsigned(n < 65535 ? n : 65535));
+  matmul_block_decode<Dtype>
+      <<<grid, 256, 0, stream>>>(weights, static_cast<__nv_bfloat16*>(to), n, units, row_bytes);
+}
+
+// The launchers of one format.
+#define RUDA_BLOCK_KERNELS(dtype)                             \
+  template void run_gemv<dtype>(const Gemv&, cudaStream_t);   \
+  template void run_tiles<dtype>(const Tiles&, cudaStream_t); \
+  template void run_decode<dtype>(const uint8_t*, void*, int64_t, int, int64_t, cudaStream_t);
+
+}  // namespace ruda::cuda::block

@@ -1,0 +1,20 @@
+// cuda/tune/matmul.hpp - tiles and splits of the matrix products, by shape and GPU; no CUDA header.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "tune/capability.hpp"
+
+namespace ruda::cuda::tune {
+
+// matmul_block with up to four rows: columns of y a warp computes, and warps that share one column's k.
+struct BlockGemv {
+  int rows_per_warp, splits;
+};
+BlockGemv block_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k);
+
+// matmul_block with more rows: weight rows of a block's tile.
+int block_tile(const Capability& gpu, int64_t rows, int64_t n);
+
+// From how many rows on decoding all weights to bf16 first is faster.
+constexpr int64_t block_gemm_rows = 65;
+
+}  // namespace ruda::cuda::tune

@@ -1,0 +1,109 @@
+// tests/cuda/gpu_bench_matmul.cpp - benchmarks of the matrix products at the sizes of language models.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A name is "<operator> <dtype> <m>x<n>x<k>", then details, so that a peer can run the same.
+#include "support/blocks.hpp"
+
+#include <cstring>
+
+using namespace ruda::test;
+
+namespace {
+
+std::string sizes_of(int64_t m, int64_t n, int64_t k) {
+  return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
+}
+
+// Random data made once and repeated: making every element anew would take far longer than the benchmark.
+void random_input(Env& env, OpRun& op, uint32_t slot, uint32_t dtype, const Shape& shape) {
+  static const std::vector<double> values = env.normal(1 << 18);
+  const uint32_t size = size_of(dtype);
+  std::vector<uint8_t> pattern(values.size() * size), bytes(size_t(count_of(shape)) * size);
+  for (size_t i = 0; i < values.size(); ++i) encode(dtype, values[i], &pattern[i * size]);
+  for (size_t at = 0; at < bytes.size(); at += pattern.size())
+    std::memcpy(&bytes[at], pattern.data(), std::min(pattern.size(), bytes.size() - at));
+  op.input_bytes(slot, dtype, shape, std::move(bytes));
+}
+
+struct Dense {
+  uint32_t dtype, c_dtype;
+  const char* name;
+  int64_t m, n, k;
+  uint32_t bias = 0, activation = RUDA_ACTIVATION_NONE;
+  const char* detail = "";
+  const char* kernel = nullptr;
+};
+
+void bench_dense(Env& env, const Dense& t) {
+  OpRun op(env, "matmul");
+  random_input(env, op, RUDA_MATMUL_A, t.dtype, {t.m, t.k});
+  random_input(env, op, RUDA_MATMUL_B, t.dtype, {t.n, t.k});
+  if (t.bias) random_input(env, op, RUDA_MATMUL_BIAS, t.bias, {t.n});
+  op.output(RUDA_MATMUL_C, t.c_dtype, {t.m, t.n});
+  const double bytes =
+      double(t.m * t.k + t.n * t.k) * size_of(t.dtype) + double(t.m * t.n) * size_of(t.c_dtype);
+  op.bench(std::string("matmul ") + t.name + " " + sizes_of(t.m, t.n, t.k) + t.detail, bytes,
+           2.0 * double(t.m) * double(t.n) * double(t.k),
+           [&](const ruda_plan_options* options, ruda_plan* out) {
+             ruda_plan_options chosen = *options;
+             if (t.kernel) chosen.kernel = t.kernel;
+             ruda_matmul_desc desc = RUDA_MATMUL_DESC_INIT;
+             desc.options = &chosen;
+             desc.a = op.desc(RUDA_MATMUL_A);
+             desc.b = op.desc(RUDA_MATMUL_B);
+             desc.bias = t.bias ? op.desc(RUDA_MATMUL_BIAS) : nullptr;
+             desc.c = op.desc(RUDA_MATMUL_C);
+             desc.transpose_b = 1;
+             desc.activation = t.activation;
+             return ruda_matmul_plan_create(env.context, &desc, out);
+           });
+}
+
+void bench_block(Env& env, const BlockSize& format, int64_t m, int64_t n, int64_t k) {
+  OpRun op(env, "matmul_block");
+  random_input(env, op, RUDA_MATMUL_BLOCK_X, RUDA_F32, {m, k});
+  // A few random rows, repeated.
+  const int64_t row = block_row_bytes(format.dtype, k), rows = std::min<int64_t>(n, 64);
+  const std::vector<uint8_t> some = random_blocks(env, format.dtype, rows, k);
+  std::vector<uint8_t> weights(size_t(n * row));
+  for (size_t at = 0; at < weights.size(); at += some.size())
+    std::memcpy(&weights[at], some.data(), std::min(some.size(), weights.size() - at));
+  op.input_bytes(RUDA_MATMUL_BLOCK_WEIGHTS, format.dtype, {n, k}, std::move(weights));
+  op.output(RUDA_MATMUL_BLOCK_Y, RUDA_F32, {m, n});
+  op.bench(std::string("matmul_block ") + format.name + " " + sizes_of(m, n, k),
+           double(n * row) + 4.0 * double(m * (k + n)), 2.0 * double(m) * double(n) * double(k),
+           [&](const ruda_plan_options* options, ruda_plan* out) {
+             ruda_matmul_block_desc desc = RUDA_MATMUL_BLOCK_DESC_INIT;
+             desc.options = options;
+             desc.x = op.desc(RUDA_MATMUL_BLOCK_X);
+             desc.weights = op.desc(RUDA_MATMUL_BLOCK_WEIGHTS);
+             desc.y = op.desc(RUDA_MATMUL_BLOCK_Y);
+             return ruda_matmul_block_plan_create(env.context, &desc, out);
+           });
+}
+
+}  // namespace
+
+RUDA_BENCH(matmul_block_of_a_model) {
+  const struct { int64_t n, k; } sizes[] = {{576, 576}, {1536, 576}, {576, 1536}, {49152, 576}, {4096, 4096}};
+  for (const BlockSize& format : block_sizes)
+    for (const auto& size : sizes)
+      for (int64_t m : {1, 8, 64, 512}) {
+        // Blocks of 256 do not divide 576.
+        const int64_t k = format.elements == 256 && size.k == 576 ? 512 : size.k;
+        if (m == 512 && size.n == 49152 && format.dtype != RUDA_Q4_1) continue;
+        bench_block(env, format, m, size.n, k);
+      }
+}
+
+RUDA_BENCH(matmul_fp8) {
+  for (int64_t n : {4096, 8192}) bench_dense(env, {RUDA_F8E4M3, RUDA_BF16, "f8e4m3", n, n, n});
+}
+
+RUDA_BENCH(matmul_epilogues) {
+  bench_dense(env,
+              {RUDA_BF16, RUDA_BF16, "bf16", 4096, 4096, 4096, RUDA_BF16, RUDA_ACTIVATION_NONE, " bias"});
+  bench_dense(env, {RUDA_BF16, RUDA_BF16, "bf16", 4096, 4096, 4096, 0, RUDA_ACTIVATION_RELU, " relu"});
+  bench_dense(env, {RUDA_BF16, RUDA_BF16, "bf16", 4096, 4096, 4096, RUDA_BF16, RUDA_ACTIVATION_GELU_TANH,
+                    " bias gelu"});
+}
