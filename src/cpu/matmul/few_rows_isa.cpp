@@ -23,38 +23,48 @@ RUDA_INLINE void put(const FewRows& job, int64_t row, int64_t col, float value) 
     store_one((bf16*)job.y + index, value);
 }
 
-// r rows times c columns. A sum takes every lanes-th product, whatever r and c are: the bits of an element do
-// not depend on its neighbours.
+// r rows times c columns, `apart` from each other. A sum takes every lanes-th product, whatever r and c are:
+// the bits of an element do not depend on its neighbours.
 template <class T, int r, int c, int... i>
-RUDA_INLINE void dots_tile(const FewRows& job, int64_t row, int64_t col, Seq<i...>) {
+RUDA_INLINE void dots_tile(const FewRows& job, int64_t row, int64_t col, int64_t apart, Seq<i...>) {
   F32 acc[r * c] = {((void)i, zero())...};
   const float* x = job.x + row * job.x_stride;
   const T* w = (const T*)job.w.data + col * job.w.col;
+  const int64_t stride = apart * job.w.col;
   int64_t k = 0;
   for (; k + lanes <= job.k; k += lanes) {
     F32 column[c];
-    for (int j = 0; j < c; j++) column[j] = load(w + j * job.w.col + k);
+    for (int j = 0; j < c; j++) column[j] = load(w + j * stride + k);
     ((acc[i] = fma(load(x + (i / c) * job.x_stride + k), column[i % c], acc[i])), ...);
   }
   if (k < job.k) {
     const int left = (int)(job.k - k);
     F32 column[c];
-    for (int j = 0; j < c; j++) column[j] = load(w + j * job.w.col + k, left);
+    for (int j = 0; j < c; j++) column[j] = load(w + j * stride + k, left);
     ((acc[i] = fma(load(x + (i / c) * job.x_stride + k, left), column[i % c], acc[i])), ...);
   }
-  (put(job, row + i / c, col + i % c, sum(acc[i])), ...);
+  (put(job, row + i / c, col + i % c * apart, sum(acc[i])), ...);
 }
 
 template <class T, int r, int c>
 void dots_columns(const FewRows& job, int64_t row, int64_t first, int64_t last) {
   int64_t col = first;
-  for (; col + c <= last; col += c) dots_tile<T, r, c>(job, row, col, typename MakeSeq<r * c>::type{});
-  for (; col < last; col++) dots_tile<T, r, 1>(job, row, col, typename MakeSeq<r>::type{});
+  for (; col + c <= last; col += c) dots_tile<T, r, c>(job, row, col, 1, typename MakeSeq<r * c>::type{});
+  for (; col < last; col++) dots_tile<T, r, 1>(job, row, col, 1, typename MakeSeq<r>::type{});
 }
 
 // Rows in groups of up to four, over columns whose part of w stays in the first-level cache meanwhile.
 template <class T>
 void dots_type(const FewRows& job, int64_t first, int64_t last) {
+  if (job.rows == 1) {
+    // Columns far apart: the processor fetches only so far ahead in one stream, and one stream a page.
+    constexpr int streams = many_registers ? 8 : 4;
+    const int64_t apart = (last - first) / streams;
+    for (int64_t col = first; col < first + apart; col++)
+      dots_tile<T, 1, streams>(job, 0, col, apart, typename MakeSeq<streams>::type{});
+    dots_columns<T, 1, streams>(job, 0, first + streams * apart, last);
+    return;
+  }
   for (int64_t begin = first; begin < last; begin += column_step) {
     const int64_t end = begin + column_step < last ? begin + column_step : last;
     int64_t row = 0;
