@@ -122,7 +122,7 @@ typedef struct ruda_matmul_block_desc {
  *    up to 4 rows of x  2^-14 sum_b max_b|x| sum_b|w| over the blocks b of 32 elements, plus (k + 2) u T:
  *                       activations become 16-bit integers with one power-of-two scale a block; T sums the
  *                       magnitudes of scale * code * x and minimum * x instead of those of w * x
- *    more rows          (2^-8 + 2^-18) S + (k + 2) u S: both operands are rounded to bf16 (2^-9 S less for a
+ *    more rows          (2^-7 + 2^-16) S + (k + 2) u S: both operands are rounded to bf16 (2^-8 S less for a
  *                       bf16 x); subnormal operands and sums count as 0
  *  The last two are allowances: up to 4 rows are rounded on processors with VNNI only, more rows on
  *  processors with BF16 instructions and on GPUs; the rest computes as STRICT. On the CPU the bits of an

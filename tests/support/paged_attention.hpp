@@ -40,7 +40,7 @@ struct Expected {
 };
 
 // Each score is a chain of dim products, each sum a chain over the keys; exp and the rescaling add a few
-// roundings a tile. As two bf16 an operand keeps all but 2^-18 of itself, a product loses as much for the two
+// roundings a tile. As two bf16 an operand keeps all but 2^-16 of itself, a product loses as much for the two
 // low parts that are not multiplied, and a chain has three terms for one; where the
 // result is BF16 each weight is rounded to it.
 inline Expected oracle(const Case& c, const Layout& l, const std::vector<double>& q,
@@ -55,7 +55,7 @@ inline Expected oracle(const Case& c, const Layout& l, const std::vector<double>
       const int64_t kv = h / (c.q_heads / c.kv_heads);
       std::vector<double> x;
       double worst = 0, worst_tiles = 0, largest = -INFINITY;
-      const double lost = 3 * std::ldexp(1.0, -18), rounded = c.dtype == RUDA_BF16 ? std::ldexp(1.0, -9) : 0;
+      const double lost = 3 * std::ldexp(1.0, -16), rounded = c.dtype == RUDA_BF16 ? std::ldexp(1.0, -8) : 0;
       const auto row = [&](int64_t j) {
         return (int64_t(l.tables[s][size_t(j / c.page_size)]) * c.page_size + j % c.page_size) * c.kv_heads +
                kv;

@@ -75,7 +75,7 @@ double bound(const std::string& kernel, const Element& e, int64_t k, bool x_bf16
   if (kernel.ends_with("vnni")) error = std::ldexp(e.blocks, -14) + sums * e.parts;
   if (kernel.ends_with("amx") || kernel.ends_with("bf16_dot") || kernel.ends_with("mma") ||
       kernel.ends_with("gemm"))
-    error += (std::ldexp(1.0, x_bf16 ? -9 : -8) + std::ldexp(1.0, -18)) * e.products;
+    error += (std::ldexp(1.0, x_bf16 ? -8 : -7) + std::ldexp(1.0, -16)) * e.products;
   return error + (std::fabs(e.value) + error) * epsilon(y_dtype) / 2 * 1.01 + 1e-30;
 }
 
