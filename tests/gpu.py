@@ -1,9 +1,10 @@
 # tests/gpu.py - runs one section of tests/gpu.sh: finds the test programs, runs them, writes JSON and a table.
 # SPDX-License-Identifier: Apache-2.0
 """usage: gpu.py targets BUILD FAMILIES              ninja targets of the programs
-gpu.py suites|sanitize|bench BUILD FAMILIES --out DIR --level N --minutes N [--peers]"""
+gpu.py suites|sanitize|bench|chat BUILD FAMILIES --out DIR --level N --minutes N [--peers] [--model FILE]"""
 
 import argparse
+import array
 import concurrent.futures
 import datetime
 import json
@@ -19,6 +20,10 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped", re.M)
 SKIPPED = 77
+# What tests/cuda/test_cuda_runtime reads, below the build folder.
+FIXTURES = {"RUDA_TINY_MODEL": "tests/infer/tiny.gguf", "RUDA_FAKE_LIBRARY": "tests/cuda/libfake_nvidia.so"}
+# What the chat section runs.
+TRACE, SPEED, CHAT = "tests/infer/infer_trace", "tests/bench/bench_language_model", "examples/ruda-chat"
 
 
 def programs(families):
@@ -32,6 +37,8 @@ def programs(families):
     for source in sorted((ROOT / "tests" / "cuda").glob("*.cpp")):
         if source.stem.startswith("gpu_") and (not wanted or "cuda" in wanted):
             found.append(("cuda", source.stem, f"tests/cuda/test_{source.stem}"))
+    if not wanted or "cuda" in wanted:
+        found.append(("cuda", "runtime", "tests/cuda/test_cuda_runtime"))  # against a fake driver
     return found
 
 
@@ -207,7 +214,7 @@ def bench(options, deadline):
         if not path.exists() or deadline - time.monotonic() < 10:
             continue
         command = [path, "--bench", "--backend", "cuda", "--json", out, "--seed", "1"]
-        code, output, _ = run(command, min(90, deadline - time.monotonic()))
+        code, output, _ = run(command, min(200, deadline - time.monotonic()))
         if code not in (0, SKIPPED):
             failed.append((op, tail(output)))
             print(f"---- bench {family}/{op} ended with {code}\n{tail(output)}")
@@ -246,30 +253,107 @@ def bench(options, deadline):
     return {"rows": rows, "ceilings": ceilings}, not failed and bool(rows)
 
 
+def floats(path, width):
+    """The rows of a file of F32 values."""
+    values = array.array("f", path.read_bytes())
+    return [values[at : at + width] for at in range(0, len(values), width)]
+
+
+def compare_tokens(options, model, prompt, count, seconds):
+    """Greedy tokens of both backends. They may part only where the CPU's two best logits are closer than twice the
+    largest difference of the row; what follows such a place is not compared."""
+    tokens, logits = {}, {}
+    for backend in ("cpu", "cuda"):
+        path = pathlib.Path(options.out) / f"logits-{backend}.f32"
+        command = [pathlib.Path(options.build) / TRACE, model, backend, str(count), path, *map(str, prompt)]
+        code, output, _ = run(command, seconds)
+        if code != 0:
+            return {"result": "failed", "output": f"{backend} ended with {code}\n{tail(output)}"}
+        tokens[backend] = [int(line) for line in output.split()]
+        rows = len(tokens[backend])
+        logits[backend] = floats(path, path.stat().st_size // 4 // rows)
+        path.unlink()
+    row = {"prompt_tokens": len(prompt), "result": "passed"}
+    worst = 0.0
+    for i, (cpu, cuda) in enumerate(zip(tokens["cpu"], tokens["cuda"])):
+        a, b = logits["cpu"][i], logits["cuda"][i]
+        off = max(abs(x - y) for x, y in zip(a, b))
+        spread = max(a) - min(a)
+        worst = max(worst, off / spread if spread else 0)
+        if off != off or cpu != cuda:
+            gap = a[cpu] - a[cuda]
+            row |= {"parted_at": i, "gap": gap, "difference": off}
+            if not gap <= 2 * off or off > 0.05 * spread:
+                row |= {"result": "failed", "output": f"token {i}: cpu {cpu}, cuda {cuda}, {gap} apart, rows differ by {off}"}
+            break
+    else:
+        row["compared"] = len(tokens["cpu"])
+    if worst > 0.05:
+        row |= {"result": "failed", "output": f"logits differ by {worst:.3f} of their range"}
+    return row | {"largest_difference": worst}
+
+
+def chat(options, deadline):
+    build, model = pathlib.Path(options.build), options.model
+    missing = [name for name in (TRACE, SPEED, CHAT) if not (build / name).exists()]
+    if missing:
+        print(f"chat: skipped, this build has no {', '.join(missing)}")
+        return [{"result": "skipped", "output": f"not built: {missing}"}], True
+    left = lambda: max(deadline - time.monotonic(), 1)
+    if not model:
+        model = build / "smollm2-shape.gguf"
+        script = ROOT / "tests" / "data" / "tiny_model.py"
+        if not model.exists():
+            run([sys.executable, script, model, "--shape", "smollm2-135m", "--tied"], left())
+    rows = []
+    for prompt in ([1, 4093, 198], list(range(300, 340)), [(i * 7919) % 40000 + 10 for i in range(200)]):
+        rows.append(compare_tokens(options, model, prompt, 64, left()))
+        print(f"  greedy tokens, cpu beside cuda: {rows[-1]}", flush=True)
+    for prompt, new in ((512, 256), (2048, 256), (16, 1024)):
+        command = [build / SPEED, model, str(prompt), str(new), "3", "cuda"]
+        code, output, _ = run(command, min(120, left()))
+        print(f"  {output.strip()}", flush=True)
+        try:
+            rows.append(json.loads(output.strip().splitlines()[-1]) | {"result": "passed" if code == 0 else "failed"})
+        except (ValueError, IndexError):
+            rows.append({"result": "failed", "output": f"speed ended with {code}: {tail(output)}"})
+    question = ["--prompt", "What is the capital of France?", "--max-tokens", "64", "--backend", "cuda"]
+    code, output, _ = run([build / CHAT, "--model", model, *question], left())
+    rows.append({"result": "passed" if code == 0 else "failed", "answer": tail(output)})
+    print(f"  ruda-chat: {tail(output)}", flush=True)
+    for row in rows:
+        if row["result"] != "passed":
+            print(f'---- chat: {row.get("output", row)}')
+    return {"model": pathlib.Path(model).name, "rows": rows}, all(row["result"] == "passed" for row in rows)
+
+
 def main():
     if sys.argv[1] == "targets":
-        chosen = programs(sys.argv[3] if len(sys.argv) > 3 else "")
-        print("\n".join(program for _, _, program in chosen))
+        families = sys.argv[3] if len(sys.argv) > 3 else ""
+        chosen = [program for _, _, program in programs(families)]
+        print("\n".join(chosen + ([] if families else [TRACE, SPEED, CHAT, *FIXTURES.values()])))
         return 0 if chosen else 1
     parser = argparse.ArgumentParser()
-    parser.add_argument("section", choices=["suites", "sanitize", "bench"])
+    parser.add_argument("section", choices=["suites", "sanitize", "bench", "chat"])
     parser.add_argument("build")
     parser.add_argument("families")
     parser.add_argument("--out", required=True)
     parser.add_argument("--level", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=7.5)
     parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--model")
     options = parser.parse_args()
     facts = machine()
     if not facts:
         print(f"{options.section}: skipped, nvidia-smi sees no GPU on this machine")
         return SKIPPED
     print(f'==== {options.section} on {facts["gpu"]}, driver {facts["driver"]}', flush=True)
+    for variable, path in FIXTURES.items():
+        os.environ[variable] = str(pathlib.Path(options.build).resolve() / path)
     deadline = time.monotonic() + options.minutes * 60
     started = time.monotonic()
-    result, good = {"suites": suites, "sanitize": sanitize, "bench": bench}[options.section](
-        options, deadline
-    )
+    sections = {"suites": suites, "sanitize": sanitize, "bench": bench, "chat": chat}
+    result, good = sections[options.section](options, deadline)
     record = {
         "section": options.section,
         "machine": facts,

@@ -3,8 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # usage: tests/gpu.sh [--only SECTIONS] [--family NAME] [--build DIR] [--out DIR] [--level 0..3] [--minutes N]
+#                     [--model FILE.gguf]
 #
-#   --only LIST    of suites,sanitize,bench (default all three); each ends within --minutes (default 7.5)
+#   --only LIST    of suites,sanitize,bench,chat (default all four); each ends within --minutes (default 7.5)
+#   --model FILE   what chat runs: greedy tokens of CPU and GPU side by side, tokens a second, an answer; without it
+#                  a random model of the shape of SmolLM2-135M, made here
 #   --family NAME  operators of one family only, such as norm (a folder of tests/ops); repeatable by commas
 #   --build DIR    use the library and test programs of this build folder as they are; else build-gpu is built here
 #   --out DIR      where the results go as JSON; default $OUT, else build-gpu/results
@@ -16,12 +19,12 @@
 set -u
 LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
 cd "$(dirname "$0")/.." || exit 1
-only=suites,sanitize,bench family= build= out=${OUT:-} level=0 minutes=7.5 peers=yes
+only=suites,sanitize,bench,chat family= build= out=${OUT:-} level=0 minutes=7.5 peers=yes model=${RUDA_MODEL:-}
 fail() { echo "tests/gpu.sh: $*" >&2; exit 2; }
 while [ $# -gt 0 ]; do
   case $1 in
     --no-peers) peers=; shift; continue ;;
-    --only | --family | --build | --out | --level | --minutes) [ $# -ge 2 ] || fail "$1 needs a value" ;;
+    --only | --family | --build | --out | --level | --minutes | --model) [ $# -ge 2 ] || fail "$1 needs a value" ;;
     -h | --help) sed -n '/^# usage/,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0"; exit 0 ;;
     *) fail "unknown option $1; see --help" ;;
   esac
@@ -32,11 +35,12 @@ while [ $# -gt 0 ]; do
     --out) out=$2 ;;
     --level) level=$2 ;;
     --minutes) minutes=$2 ;;
+    --model) model=$2 ;;
   esac
   shift 2
 done
 for section in $(echo "$only" | tr , ' '); do
-  case $section in suites | sanitize | bench) ;; *) fail "section is $section, expected suites, sanitize or bench" ;; esac
+  case $section in suites | sanitize | bench | chat) ;; *) fail "section is $section, expected suites, sanitize, bench or chat" ;; esac
 done
 [ -d /usr/local/cuda/bin ] && PATH=$PATH:/usr/local/cuda/bin
 # NVIDIA's libraries where only Python's wheels hold them.
@@ -52,7 +56,7 @@ if [ -z "$build" ]; then
   done
   started=$(date +%s)
   if [ ! -f $build/build.ninja ]; then
-    meson setup $build --buildtype=release -Dcuda=enabled -Dtests=true -Dbindings= >$build.log 2>&1 ||
+    meson setup $build --buildtype=release -Dcuda=enabled -Dtests=true -Dbench=true -Dbindings= >$build.log 2>&1 ||
       { tail -n 20 $build.log; fail "meson setup failed"; }
   fi
   python3 tests/gpu.py targets $build "$family" >$build/targets.txt || fail "no test programs"
@@ -66,7 +70,8 @@ mkdir -p "$out"
 
 status=0
 for section in $(echo "$only" | tr , ' '); do
-  python3 tests/gpu.py "$section" "$build" "$family" --out "$out" --level "$level" --minutes "$minutes" ${peers:+--peers}
+  python3 tests/gpu.py "$section" "$build" "$family" --out "$out" --level "$level" --minutes "$minutes" ${peers:+--peers} \
+    ${model:+--model "$model"}
   result=$?
   [ $result = 77 ] && exit 77
   [ $result = 0 ] || status=1

@@ -312,33 +312,10 @@ RUDAX_UNUSED static ruda_status rudax_session_next(ruda_session session, char* t
   return status == RUDA_END_OF_DATA ? RUDA_OK : status;
 }
 
-/* What the session still holds back of the text of its generated tokens, of which `delivered` bytes are
- * known: a character that was not finished, as U+FFFD. For an end that the caller chose. */
-RUDAX_UNUSED static ruda_status rudax_session_rest(ruda_session session, ruda_tokenizer tokenizer,
-                                                   uint64_t delivered, char* text, uint64_t capacity,
+/* What the session still holds back of the text, for an end that the caller chose. */
+RUDAX_UNUSED static ruda_status rudax_session_rest(ruda_session session, char* text, uint64_t capacity,
                                                    uint64_t* out_needed) {
-  ruda_session_info info = RUDA_SESSION_INFO_INIT;
-  uint64_t count = 0;
-  *out_needed = 1;
-  if (capacity) text[0] = 0;
-  ruda_status status = ruda_session_get_info(session, &info);
-  if (status || !info.generated_tokens || info.generated_tokens > info.token_count) return status;
-  int32_t* tokens = (int32_t*)malloc(info.token_count * sizeof *tokens);
-  if (!tokens) return rudax_fail(RUDA_E_OOM_HOST, "no memory for the tokens of a session");
-  status = ruda_session_tokens(session, tokens, info.token_count, &count);
-  const int32_t* from = tokens + (info.token_count - info.generated_tokens);
-  uint64_t bytes = 0;
-  if (!status)
-    status = ruda_tokenizer_decode(tokenizer, from, info.generated_tokens, RUDA_DECODE_SKIP_SPECIAL, NULL, 0,
-                                   &bytes);
-  char* whole = status ? NULL : (char*)malloc(bytes);
-  if (whole)
-    status = ruda_tokenizer_decode(tokenizer, from, info.generated_tokens, RUDA_DECODE_SKIP_SPECIAL, whole,
-                                   bytes, &bytes);
-  if (whole && !status && delivered < bytes) rudax_text(whole + delivered, text, capacity, out_needed);
-  free(whole);
-  free(tokens);
-  return status;
+  return ruda_session_flush_text(session, text, capacity, out_needed);
 }
 
 /* 0 finish, 1 tokens, 2 capacity, 3 prompt tokens, 4 reused, 5 generated, 6 and 7 their seconds, 8 bytes of

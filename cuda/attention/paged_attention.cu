@@ -1,17 +1,13 @@
 // cuda/attention/paged_attention.cu - paged_attention on the GPU: one block a (query, head, part), keys over
 // warps.
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/paged_schedule.hpp"
-#include "runtime/launch.hpp"
-
-#include <ruda/attention.h>
+#include "attention/paged_attention.hpp"
+#include "attention/softmax_state.cuh"
 
 #include <algorithm>
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 namespace ruda::cuda {
+namespace attention {
 namespace {
 
 constexpr int warps = 4, threads = warps * 32;
@@ -19,28 +15,9 @@ constexpr int64_t auto_blocks = 256;  // blocks below which AUTO splits
 constexpr uint32_t Q = RUDA_PAGED_ATTENTION_Q, K = RUDA_PAGED_ATTENTION_K, V = RUDA_PAGED_ATTENTION_V,
                    OUT = RUDA_PAGED_ATTENTION_OUT, LSE = RUDA_PAGED_ATTENTION_LSE;
 
-struct Args {
-  const void *q, *k, *v;
-  void* out;
-  float* lse;
-  float* partials;  // [queries, q_heads, parts, value_dim + 2]; null when unsplit
-  int64_t q_stride, q_head_stride, out_stride, out_head_stride, lse_stride, lse_head_stride;
-  int64_t k_page, k_slot, k_head, v_page, v_slot, v_head;
-  const uint32_t* words;  // the schedule's image
-  uint64_t positions_word, lengths_word, tables_word;
-  uint32_t page_size, table_stride, group, head_dim, value_dim, parts;
-  float scale;
-  bool causal;
-};
-
 __device__ inline float warp_sum(float x) {
   for (int offset = 16; offset; offset /= 2) x += __shfl_xor_sync(~0u, x, offset);
   return x;
-}
-
-// Sums of a block's warps, or of a row's parts: the weight of a part is relative to its own largest score.
-__device__ inline float rescale(float largest, float total_largest) {
-  return largest == total_largest ? 1.0f : expf(largest - total_largest);
 }
 
 // Each lane holds elements lane, lane + 32, ... of the query and of the sums: `held` of them at most.
@@ -78,8 +55,7 @@ __global__ void __launch_bounds__(threads) attend(const __grid_constant__ Args a
     score = warp_sum(score);
     const float before = largest;
     if (score > largest) largest = score;
-    const float factor = rescale(before, largest),
-                p = largest == -INFINITY ? expf(score) : expf(score - largest);
+    const float factor = rescale(before, largest), p = score_weight(score, largest);
     weight = fmaf(weight, factor, p);
     const C* value = v + page * a.v_page + slot * a.v_slot;
 #pragma unroll
@@ -123,11 +99,10 @@ __global__ void __launch_bounds__(threads) attend(const __grid_constant__ Args a
     partial[a.value_dim] = largest;
     partial[a.value_dim + 1] = weight;
   } else if (a.lse) {
-    a.lse[query * a.lse_stride + head * a.lse_head_stride] = weight == 0 ? -INFINITY : largest + logf(weight);
+    a.lse[query * a.lse_stride + head * a.lse_head_stride] = log_sum(largest, weight);
   }
 }
 
-template <class T>
 __global__ void __launch_bounds__(threads) merge(const __grid_constant__ Args a) {
   const uint32_t query = blockIdx.x, head = blockIdx.y;
   if (query >= a.words[0]) return;
@@ -138,29 +113,23 @@ __global__ void __launch_bounds__(threads) merge(const __grid_constant__ Args a)
   for (uint32_t i = 0; i < a.parts; ++i)
     weight = fmaf(parts[i * step + a.value_dim + 1], rescale(parts[i * step + a.value_dim], largest), weight);
   const float inverse = weight == 0 ? 0.0f : 1.0f / weight;
-  T* out = static_cast<T*>(a.out) + query * a.out_stride + head * a.out_head_stride;
+  const int64_t to = query * a.out_stride + head * a.out_head_stride;
   for (uint32_t d = threadIdx.x; d < a.value_dim; d += threads) {
     float total = 0;
     for (uint32_t i = 0; i < a.parts; ++i)
       total = fmaf(parts[i * step + d], rescale(parts[i * step + a.value_dim], largest), total);
-    out[d] = T(total * inverse);
+    store_float(a.out, to + d, a.q_dtype, total * inverse);
   }
   if (threadIdx.x == 0 && a.lse)
-    a.lse[query * a.lse_stride + head * a.lse_head_stride] = weight == 0 ? -INFINITY : largest + logf(weight);
+    a.lse[query * a.lse_stride + head * a.lse_head_stride] = log_sum(largest, weight);
 }
 
-struct State {
-  Args args;
-  WorkspaceSlot partials;
-};
+}  // namespace
 
-Verdict prepare(const Problem& p, Prepare& prep) {
+Args plan_args(const Problem& p) {
   const Operand &q = p[Q], &k = p[K], &v = p[V], &out = p[OUT], &lse = p[LSE];
   const auto& d = p.as<ruda_paged_attention_desc>();
-  if (q.dim(0) > INT32_MAX) return "more than 2^31 - 1 queries";
-  if (q.dim(1) > 65535) return "more than 65535 heads";
-  State& s = prep.state<State>();
-  Args& a = s.args;
+  Args a{};
   a.q_stride = q.stride(0);
   a.q_head_stride = q.stride(1);
   a.out_stride = out.stride(0);
@@ -175,10 +144,54 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   a.v_head = v.stride(2);
   a.page_size = uint32_t(k.dim(1));
   a.group = uint32_t(q.dim(1) / k.dim(2));
+  a.q_heads = uint32_t(q.dim(1));
   a.head_dim = uint32_t(q.dim(2));
   a.value_dim = uint32_t(v.dim(3));
+  a.q_dtype = q.dtype();
   a.scale = float(d.scale);
   a.causal = d.causal;
+  a.parts = 1;
+  return a;
+}
+
+bool ready(const Launch& l) {
+  const auto& schedule = l.object<PagedSchedule>(RUDA_PAGED_ATTENTION_SCHEDULE);
+  const Operand& cache = l.problem[K];
+  schedule.check_fits(cache.dim(1), cache.dim(0), l.problem[Q].dim(0), 3, "paged_attention");
+  if (l.problem[Q].layout->elements == 0) return false;
+  schedule.use_on(l.stream);
+  return true;
+}
+
+Args bind_args(const Launch& l, Args a) {
+  const auto& schedule = l.object<PagedSchedule>(RUDA_PAGED_ATTENTION_SCHEDULE);
+  a.q = l.ptr<const void>(Q);
+  a.k = l.ptr<const void>(K);
+  a.v = l.ptr<const void>(V);
+  a.out = l.ptr<void>(OUT);
+  a.lse = l.ptr<float>(LSE);
+  a.words = schedule.device_words();
+  a.positions_word = schedule.positions_word();
+  a.lengths_word = schedule.lengths_word();
+  a.tables_word = schedule.tables_word();
+  a.table_stride = schedule.table_stride();
+  return a;
+}
+
+void merge_parts(const Launch& l, const Args& a) {
+  merge<<<dim3(unsigned(l.problem[Q].dim(0)), a.q_heads), threads, 0, stream_of(l)>>>(a);
+  check_launch(l);
+}
+
+namespace {
+
+Verdict prepare(const Problem& p, Prepare& prep) {
+  const Operand& q = p[Q];
+  const auto& d = p.as<ruda_paged_attention_desc>();
+  if (q.dim(0) > INT32_MAX) return "more than 2^31 - 1 queries";
+  if (q.dim(1) > 65535) return "more than 65535 heads";
+  State& s = prep.state<State>();
+  Args& a = s.args = plan_args(p);
   const int64_t rows = q.dim(0) * q.dim(1);
   a.parts = d.splits == RUDA_SPLITS_AUTO
                 ? uint32_t(std::clamp<int64_t>(auto_blocks / std::max<int64_t>(rows, 1), 1, 32))
@@ -201,9 +214,7 @@ void launch(const Launch& l, const Args& a) {
   else
     attend<T, C, 32><<<grid, threads, 0, stream>>>(a);
   check_launch(l);
-  if (!a.partials) return;
-  merge<T><<<dim3(grid.x, grid.y), threads, 0, stream>>>(a);
-  check_launch(l);
+  if (a.partials) merge_parts(l, a);
 }
 
 template <class T>
@@ -216,24 +227,10 @@ void launch(const Launch& l, const Args& a) {
 }
 
 void run(const Launch& l) {
-  const auto& schedule = l.object<PagedSchedule>(RUDA_PAGED_ATTENTION_SCHEDULE);
-  const Operand& cache = l.problem[K];
-  schedule.check_fits(cache.dim(1), cache.dim(0), l.problem[Q].dim(0), 3, "paged_attention");
-  if (l.problem[Q].layout->elements == 0) return;
-  schedule.use_on(l.stream);
+  if (!ready(l)) return;
   const State& s = l.state<State>();
-  Args a = s.args;
-  a.q = l.ptr<const void>(Q);
-  a.k = l.ptr<const void>(K);
-  a.v = l.ptr<const void>(V);
-  a.out = l.ptr<void>(OUT);
-  a.lse = l.ptr<float>(LSE);
+  Args a = bind_args(l, s.args);
   a.partials = a.parts > 1 ? l.at<float>(s.partials) : nullptr;
-  a.words = schedule.device_words();
-  a.positions_word = schedule.positions_word();
-  a.lengths_word = schedule.lengths_word();
-  a.tables_word = schedule.tables_word();
-  a.table_stride = schedule.table_stride();
   switch (l.problem[Q].dtype()) {
     case RUDA_F32: return launch<float>(l, a);
     case RUDA_F16: return launch<__half>(l, a);
@@ -241,10 +238,29 @@ void run(const Launch& l) {
   }
 }
 
-constexpr Kernel list[] = {{"cuda/paged_attention/simt", prepare, run}};
+namespace decode {
+
+Verdict prepare(const Problem& p, Prepare& prep) {
+  Decode decode;
+  if (const Verdict verdict = plan_decode(p, prep, decode)) return verdict;
+  prep.note(format("%u parts%s", decode.base.args.parts, decode.cluster ? " in a cluster" : ""));
+  prep.state<Decode>() = decode;
+  return nullptr;
+}
+
+void run(const Launch& l) {
+  if (ready(l)) launch_decode(l, l.state<Decode>());
+}
+
+}  // namespace decode
+
+constexpr Kernel list[] = {{"cuda/paged_attention/tile", prepare_tile, run_tile},
+                           {"cuda/paged_attention/decode", decode::prepare, decode::run},
+                           {"cuda/paged_attention/simt", prepare, run}};
 
 }  // namespace
+}  // namespace attention
 
-extern constinit const Kernels paged_attention{list};
+extern constinit const Kernels paged_attention{attention::list};
 
 }  // namespace ruda::cuda

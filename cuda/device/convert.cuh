@@ -61,8 +61,8 @@ __device__ inline void round_f32(const float (&from)[N], __nv_bfloat16 (&to)[N])
 // F4E2M1: 0 0.5 1 1.5 2 3 4 6 and their negatives.
 __device__ inline float from_f4e2m1(uint32_t code) {
   const uint32_t magnitude = code & 7;
-  const float value = magnitude < 4 ? 0.5f * float(magnitude)
-                                    : (2.0f + float(magnitude & 1)) * (magnitude & 2 ? 2.0f : 1.0f);
+  const float value =
+      magnitude < 4 ? 0.5f * float(magnitude) : (2.0f + float(magnitude & 1)) * (magnitude & 2 ? 2.0f : 1.0f);
   return code & 8 ? -value : value;
 }
 

@@ -190,8 +190,8 @@ void run_vector(const Launch& l) {
 void run_rows(const Launch& l) {
   visit_arithmetic(l, [&](auto t, auto f) {
     using T = decltype(t);
-    launch_vector_rows(l, l.state<VectorRows<3>>(), l.ptr<T>(RUDA_BINARY_Y), f,
-                       l.ptr<const T>(RUDA_BINARY_A), l.ptr<const T>(RUDA_BINARY_B));
+    launch_vector_rows(l, l.state<VectorRows<3>>(), l.ptr<T>(RUDA_BINARY_Y), f, l.ptr<const T>(RUDA_BINARY_A),
+                       l.ptr<const T>(RUDA_BINARY_B));
   });
 }
 

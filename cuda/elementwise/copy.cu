@@ -108,12 +108,14 @@ constexpr int side = 16, tile_threads = side * side;  // a thread takes a square
 
 // Elements of one access; a thread's square has as many rows and columns.
 template <class T>
-constexpr int width = sizeof(T) == 1 ? 8 : sizeof(T) == 8 ? 2 : 4;
+constexpr int width = sizeof(T) == 1   ? 8
+                      : sizeof(T) == 8 ? 2
+                                       : 4;
 
 struct State {
   int64_t rows, cols, x_step, y_step;  // element (r, c) lies at y[r * y_step + c] and x[r + c * x_step]
   int64_t row_tiles, col_tiles, tiles;
-  Strided<2> outer;  // y, x
+  Strided<2> outer;             // y, x
   int whole_x, whole_y, bytes;  // whole: every row starts at a multiple of an access
 };
 
@@ -304,8 +306,9 @@ void launch(const Launch& l) {
   const T* from = l.ptr<const T>(RUDA_COPY_X);
   T* to = l.ptr<T>(RUDA_COPY_Y);
   if (s.at.elements >= full)
-    copy_units<T, most_units><<<strided_blocks((s.at.elements + most_units - 1) / most_units),
-                                strided_threads, 0, stream_of(l)>>>(from, to, s);
+    copy_units<T, most_units>
+        <<<strided_blocks((s.at.elements + most_units - 1) / most_units), strided_threads, 0, stream_of(l)>>>(
+            from, to, s);
   else
     copy_units<T, 1><<<strided_blocks(s.at.elements), strided_threads, 0, stream_of(l)>>>(from, to, s);
   check_launch(l);
@@ -464,7 +467,7 @@ void run(const Launch& l) {
   });
   if (!decoded)
     copy_convert<<<blocks, strided_threads, 0, stream_of(l)>>>(l.ptr<const void>(RUDA_COPY_X), x,
-                                                              l.ptr<void>(RUDA_COPY_Y), y, s);
+                                                               l.ptr<void>(RUDA_COPY_Y), y, s);
   check_launch(l);
 }
 

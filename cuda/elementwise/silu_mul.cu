@@ -1,5 +1,5 @@
-// cuda/elementwise/silu_mul.cu - silu_mul on the GPU: 16-byte pieces of dense operands or rows, or one element
-// a thread.
+// cuda/elementwise/silu_mul.cu - silu_mul on the GPU: 16-byte pieces of dense operands or rows, or one
+// element a thread.
 // SPDX-License-Identifier: Apache-2.0
 #include "device/convert.cuh"
 #include "elementwise/strided.cuh"

@@ -10,6 +10,10 @@ namespace ruda::cuda {
 
 constexpr int strided_threads = 256;
 
+inline bool plain_float(uint32_t dtype) {
+  return dtype == RUDA_F32 || dtype == RUDA_F16 || dtype == RUDA_BF16;
+}
+
 // Operand 0 gives the shape; the others may be broadcast to it. Passed to kernels by value.
 template <int N>
 struct Strided {
@@ -27,8 +31,7 @@ void merge_axes(Strided<N>& s) {
   for (int axis = 0; axis < s.rank; ++axis) {
     if (s.shape[axis] == 1) continue;
     bool joins = rank > 0;
-    for (int k = 0; k < N && joins; ++k)
-      joins = s.strides[k][rank - 1] == s.shape[axis] * s.strides[k][axis];
+    for (int k = 0; k < N && joins; ++k) joins = s.strides[k][rank - 1] == s.shape[axis] * s.strides[k][axis];
     const int to = joins ? rank - 1 : rank++;
     s.shape[to] = joins ? s.shape[to] * s.shape[axis] : s.shape[axis];
     for (int k = 0; k < N; ++k) s.strides[k][to] = s.strides[k][axis];

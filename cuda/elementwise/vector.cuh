@@ -16,10 +16,6 @@ constexpr int vector_threads = 256;
 // A thread has this much on its way before it uses the first of it.
 constexpr int vector_bytes_in_flight = 64;
 
-inline bool plain_float(uint32_t dtype) {
-  return dtype == RUDA_F32 || dtype == RUDA_F16 || dtype == RUDA_BF16;
-}
-
 inline Verdict vector_fits(int64_t elements) {
   return elements > int64_t(INT32_MAX) * vector_threads ? "more elements than a grid holds" : nullptr;
 }
@@ -37,8 +33,8 @@ __device__ inline void widen(const Vec<T, N>& from, float (&to)[N]) {
 }
 
 // A thread takes Pieces pieces, a block's width apart, and loads all before it uses the first. The last
-// elements, less than a piece, go one by one. f computes in F32: f.template operator()<Y>(a...); its result is
-// rounded once. y may be one of the inputs.
+// elements, less than a piece, go one by one. f computes in F32: f.template operator()<Y>(a...); its result
+// is rounded once. y may be one of the inputs.
 template <int N, int Pieces, class Y, class F, class A>
 __global__ void __launch_bounds__(vector_threads)
     vector_unary(int64_t elements, Y* y, const F f, const A* a) {

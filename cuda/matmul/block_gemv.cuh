@@ -5,6 +5,7 @@
 // depends neither on the number of rows of x nor on how many columns a warp has.
 #pragma once
 #include "device/block_unit.cuh"
+#include "device/dependent.cuh"
 #include "device/reduce.cuh"
 #include "device/vec.cuh"
 #include "matmul/block_kernels.hpp"
@@ -14,13 +15,21 @@ namespace ruda::cuda::block {
 constexpr int gemv_warps = 4;
 
 __device__ inline void load_four(const float* from, float* to) {
-  const float4 v = __ldg(reinterpret_cast<const float4*>(from));
+  const float4 v = *reinterpret_cast<const float4*>(from);
   to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
 }
 __device__ inline void load_four(const __nv_bfloat16* from, float* to) {
-  const uint2 v = __ldg(reinterpret_cast<const uint2*>(from));
+  const uint2 v = *reinterpret_cast<const uint2*>(from);
   to[0] = __uint_as_float(v.x << 16), to[1] = __uint_as_float(v.x & 0xFFFF0000u);
   to[2] = __uint_as_float(v.y << 16), to[3] = __uint_as_float(v.y & 0xFFFF0000u);
+}
+
+// The eight elements of x that meet unit u.
+template <class Unit, class X>
+__device__ void load_unit(const X* x, int u, float* to) {
+  const int at = Unit::first(u);
+  load_four(x + at, to);
+  load_four(x + at + Unit::distance, to + 4);
 }
 
 __device__ inline float bias_of(const void* bias, bool bf16, int64_t i) {
@@ -53,28 +62,38 @@ __global__ void __launch_bounds__(32 * gemv_warps) matmul_block_gemv(const __gri
 #pragma unroll
   for (int m = 0; m < M; ++m) x[m] = static_cast<const X*>(s.x) + s.x_at[m];
 
+  // The weights come closer while the kernel before this one ends.
+  let_next_start();
+  if (s.early)
+    for (int64_t at = 32 * (share * 32 + lane); at < s.row_bytes; at += 32 * 32 * s.splits)
+#pragma unroll
+      for (int r = 0; r < R; ++r) prefetch_far(weights[r] + at);
+  wait_for_previous();
+
   // Two sums an element: the lower and the upper four of each unit.
   float sums[M][R][2] = {};
   for (int begin = share * 32 + lane; begin < s.units; begin += steps * s.splits * 32) {
     Unit unit[steps][R];
+    float ahead[M == 1 ? steps : 1][8];
 #pragma unroll
     for (int t = 0; t < steps; ++t) {
       const int u = begin + t * s.splits * 32;
       if (u < s.units) {
 #pragma unroll
         for (int r = 0; r < R; ++r) unit[t][r].load(weights[r], u);
+        if constexpr (M == 1) load_unit<Unit>(x[0], u, ahead[t]);
       }
     }
 #pragma unroll
     for (int t = 0; t < steps; ++t) {
       const int u = begin + t * s.splits * 32;
       if (u < s.units) {
-        const int at = Unit::first(u);
         float xs[M][8];
 #pragma unroll
         for (int m = 0; m < M; ++m) {
-          load_four(x[m] + at, xs[m]);
-          load_four(x[m] + at + Unit::distance, xs[m] + 4);
+          if constexpr (M > 1) load_unit<Unit>(x[m], u, xs[m]);
+          if constexpr (M == 1)
+            for (int i = 0; i < 8; ++i) xs[0][i] = ahead[t][i];
         }
 #pragma unroll
         for (int r = 0; r < R; ++r) {
@@ -123,10 +142,13 @@ template <uint32_t Dtype, class X, int M>
 void launch_gemv(const Gemv& s, cudaStream_t stream) {
   const int64_t columns = int64_t(gemv_warps / s.splits) * s.rows_per_warp;
   const auto blocks = unsigned((s.n + columns - 1) / columns);
+  const auto start = [&](void (*kernel)(const Gemv)) {
+    launch_dependent(s.early, kernel, blocks, 32 * gemv_warps, stream, s);
+  };
   switch (s.rows_per_warp) {
-    case 4: matmul_block_gemv<Dtype, X, M, 4><<<blocks, 32 * gemv_warps, 0, stream>>>(s); return;
-    case 2: matmul_block_gemv<Dtype, X, M, 2><<<blocks, 32 * gemv_warps, 0, stream>>>(s); return;
-    default: matmul_block_gemv<Dtype, X, M, 1><<<blocks, 32 * gemv_warps, 0, stream>>>(s); return;
+    case 4: return start(matmul_block_gemv<Dtype, X, M, 4>);
+    case 2: return start(matmul_block_gemv<Dtype, X, M, 2>);
+    default: return start(matmul_block_gemv<Dtype, X, M, 1>);
   }
 }
 

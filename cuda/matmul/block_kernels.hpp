@@ -14,8 +14,9 @@ struct Gemv {
   const void* bias;
   void* y;
   bool x_bf16, bias_bf16, y_bf16;
-  int rows;   // of x, at most 4
-  int units;  // of eight elements in a row of weights
+  bool early;  // the GPU starts a kernel while the one before it ends
+  int rows;    // of x, at most 4
+  int units;   // of eight elements in a row of weights
   int splits, rows_per_warp;
   int64_t n, row_bytes;
   int64_t x_at[4], y_at[4];  // first elements of the rows

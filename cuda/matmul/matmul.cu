@@ -1,8 +1,9 @@
-// cuda/matmul/matmul.cu - matmul on the GPU: cuBLASLt, or a plain kernel of shared-memory tiles for any
-// strides.
+// cuda/matmul/matmul.cu - matmul on the GPU: its candidates, and a plain kernel for any strides.
 // SPDX-License-Identifier: Apache-2.0
 #include "matmul/activation.cuh"
+#include "matmul/leading.cuh"
 #include "matmul/matmul_lt.hpp"
+#include "matmul/matmul_mma.hpp"
 #include "plan/op.hpp"
 #include "runtime/launch.hpp"
 
@@ -22,11 +23,6 @@ constexpr int threads = (tile / each) * (tile / each);
 // Element (i, j) is data[i * row + j * col]; leading axes are walked by the block's product index.
 struct Matrix {
   int64_t row, col;
-};
-
-struct Leading {
-  int axes;
-  int64_t extent[RUDA_MAX_RANK], a[RUDA_MAX_RANK], b[RUDA_MAX_RANK], c[RUDA_MAX_RANK];
 };
 
 struct State {
@@ -55,12 +51,8 @@ __global__ void __launch_bounds__(threads)
     matmul_tiles(const A* a, const B* b, const Addends add, C* c, const __grid_constant__ State s) {
   __shared__ float a_part[depth][tile + 1], b_part[depth][tile + 1];
   for (int64_t product = blockIdx.z; product < s.count; product += gridDim.z) {
-    int64_t rest = product, a_at = 0, b_at = 0, c_at = 0;
-    for (int axis = s.leading.axes - 1; axis >= 0; --axis) {
-      const int64_t i = rest % s.leading.extent[axis];
-      rest /= s.leading.extent[axis];
-      a_at += i * s.leading.a[axis], b_at += i * s.leading.b[axis], c_at += i * s.leading.c[axis];
-    }
+    int64_t a_at, b_at, c_at;
+    s.leading.offsets(product, a_at, b_at, c_at);
     const int64_t row0 = int64_t(blockIdx.y) * tile, col0 = int64_t(blockIdx.x) * tile;
     const int tx = threadIdx.x % (tile / each), ty = threadIdx.x / (tile / each);
     float sum[each][each] = {};
@@ -113,18 +105,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   s.activation = d.activation;
   s.bias_dtype = p[RUDA_MATMUL_BIAS].present ? p[RUDA_MATMUL_BIAS].dtype() : 0;
   s.a_e5m2 = a.dtype() == RUDA_F8E5M2, s.b_e5m2 = b.dtype() == RUDA_F8E5M2;
-  s.count = 1;
-  for (int axis = 0; axis + 2 < c.rank(); ++axis) {
-    s.count *= c.dim(axis);
-    if (c.dim(axis) == 1) continue;
-    const auto stride = [&](const Operand& x) {
-      const int own = axis + x.rank() - c.rank();
-      return own >= 0 && x.dim(own) != 1 ? x.stride(own) : 0;
-    };
-    Leading& l = s.leading;
-    l.extent[l.axes] = c.dim(axis), l.a[l.axes] = stride(a), l.b[l.axes] = stride(b), l.c[l.axes] = stride(c);
-    l.axes++;
-  }
+  s.count = make_leading(p, s.leading);
   if ((s.m + tile - 1) / tile > 65535) return "more than 65535 tiles of rows";
   if ((s.n + tile - 1) / tile > INT32_MAX) return "more than 2^31 - 1 tiles of columns";
   return nullptr;
@@ -176,6 +157,7 @@ void run(const Launch& l) {
 }
 
 constexpr Kernel list[] = {{"cuda/matmul/cublaslt", matmul_lt::prepare, matmul_lt::run},
+                           {"cuda/matmul/mma", matmul_mma::prepare, matmul_mma::run},
                            {"cuda/matmul/tiles", prepare, run}};
 
 }  // namespace

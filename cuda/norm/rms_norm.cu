@@ -1,11 +1,7 @@
-// cuda/norm/rms_norm.cu - rms_norm on the GPU: a row in the registers of a warp or a block, or one pass more
-// for any row.
+// cuda/norm/rms_norm.cu - rms_norm on the GPU: a row in the registers of a warp, a block or a cluster, or one
+// pass more for any row.
 // SPDX-License-Identifier: Apache-2.0
-#include "device/convert.cuh"
-#include "device/reduce.cuh"
-#include "device/vec.cuh"
-#include "norm/rows.cuh"
-#include "runtime/launch.hpp"
+#include "norm/row_group.cuh"
 
 #include <ruda/norm.h>
 
@@ -13,14 +9,16 @@ namespace ruda::cuda {
 namespace {
 
 // Each thread keeps Vectors pieces of 16 bytes of its row; the row is read once.
-template <class T, int Vectors, int WarpsPerRow, int RowsPerBlock>
-__global__ void __launch_bounds__(WarpsPerRow* RowsPerBlock* warp_threads)
+template <class T, int Vectors, int Warps, int RowsPerBlock, int Blocks>
+__global__ void __launch_bounds__(Warps* RowsPerBlock* warp_threads)
     rms_norm_registers(const T* x, const float* gamma, T* y, const __grid_constant__ Rows x_rows,
                        const __grid_constant__ Rows y_rows, float eps) {
-  constexpr int n = vec_size<T>, lanes = WarpsPerRow * warp_threads;
-  __shared__ float partial[WarpsPerRow];
-  const int lane = threadIdx.x % lanes;
-  const int64_t row = int64_t(blockIdx.x) * RowsPerBlock + threadIdx.x / lanes;
+  using Group = RowGroup<Warps, Blocks>;
+  constexpr int n = vec_size<T>, lanes = Group::lanes;
+  __shared__ float partial[Warps + 1];
+  const int lane = Group::lane();
+  const int64_t row = Blocks > 1 ? blockIdx.x / Blocks
+                                 : int64_t(blockIdx.x) * RowsPerBlock + threadIdx.x / (Warps * warp_threads);
   if (row >= x_rows.count) return;  // whole warps leave; a row of several warps has a block of its own
   const T* from = x + x_rows.offset(row);
   T* to = y + y_rows.offset(row);
@@ -28,23 +26,24 @@ __global__ void __launch_bounds__(WarpsPerRow* RowsPerBlock* warp_threads)
   Vec<T, n> kept[Vectors];
 #pragma unroll
   for (int v = 0; v < Vectors; ++v)
-    if (lane + v * lanes < pieces) kept[v] = load_vec<n>(from + int64_t(lane + v * lanes) * n);
+    if (lane + v * lanes < pieces) kept[v] = load_vec_once<n>(from + int64_t(lane + v * lanes) * n);
   float sum = 0;
 #pragma unroll
   for (int v = 0; v < Vectors; ++v)
     if (lane + v * lanes < pieces)
 #pragma unroll
       for (int i = 0; i < n; ++i) sum = fmaf(to_f32(kept[v][i]), to_f32(kept[v][i]), sum);
-  sum = block_sum<WarpsPerRow>(sum, partial);
+  sum = Group::sum(sum, partial);
   const float scale = 1.0f / sqrtf(sum / float(x_rows.cols) + eps);
 #pragma unroll
   for (int v = 0; v < Vectors; ++v) {
     if (lane + v * lanes >= pieces) break;
     const int64_t at = int64_t(lane + v * lanes) * n;
-    float weights[n];
+    float weights[n], out[n];
     load_run(gamma + at, weights);
 #pragma unroll
-    for (int i = 0; i < n; ++i) kept[v][i] = from_f32<T>(to_f32(kept[v][i]) * scale * weights[i]);
+    for (int i = 0; i < n; ++i) out[i] = to_f32(kept[v][i]) * scale * weights[i];
+    round_f32(out, kept[v].at);
     store_vec(to + at, kept[v]);
   }
 }
@@ -69,78 +68,42 @@ __global__ void __launch_bounds__(threads)
     to[c] = from_f32<T>(to_f32(from[c]) * scale * gamma[c]);
 }
 
-struct State {
-  Rows x, y;
-  int variant;
-};
-
 Verdict prepare_rows(const Problem& p, Prepare& prep) {
-  State& s = prep.state<State>();
+  RowState& s = prep.state<RowState>();
   s.x = make_rows(*p[RUDA_RMS_NORM_X].layout);
   s.y = make_rows(*p[RUDA_RMS_NORM_Y].layout);
   return s.x.count > INT32_MAX ? "more than 2^31 - 1 rows" : nullptr;
 }
 
-struct Variant {
-  int vectors, warps, rows;
-};
-// A warp a row while it keeps at most 4 pieces a thread, then more warps, then more pieces.
-constexpr Variant variants[] = {{1, 1, 4}, {2, 1, 4}, {4, 1, 4}, {2, 4, 1},
-                                {4, 4, 1}, {4, 8, 1}, {8, 8, 1}, {8, 16, 1}};
-
 Verdict prepare_registers(const Problem& p, Prepare& prep) {
-  const Operand &x = p[RUDA_RMS_NORM_X], &y = p[RUDA_RMS_NORM_Y];
-  if (const Verdict no = prepare_rows(p, prep)) return no;
-  State& s = prep.state<State>();
-  s.x = make_rows(*x.layout);
-  s.y = make_rows(*y.layout);
-  const int64_t n = 16 / dtype_info(x.dtype()).block_bytes;
-  if (x.align_log2 < 4 || y.align_log2 < 4 || p[RUDA_RMS_NORM_GAMMA].align_log2 < 4)
-    return "addresses not aligned to 16 bytes";
-  if (s.x.cols % n || !s.x.aligned(n) || !s.y.aligned(n)) return "rows not in whole 16-byte pieces";
-  for (s.variant = 0; s.variant < int(std::size(variants)); ++s.variant) {
-    const Variant& v = variants[s.variant];
-    if (s.x.cols > v.vectors * v.warps * warp_threads * n) continue;
-    prep.note(std::to_string(v.vectors) + " pieces a thread, " + std::to_string(v.warps) + " warps a row");
-    return nullptr;
-  }
-  return "rows longer than the registers of a block";
+  if (p[RUDA_RMS_NORM_GAMMA].align_log2 < 4) return "addresses not aligned to 16 bytes";
+  return choose_rows(p, p[RUDA_RMS_NORM_X], p[RUDA_RMS_NORM_Y], prep, prep.state<RowState>());
 }
 
-template <class T, int Index>
-void launch_variant(const Launch& l, const State& s, float eps) {
-  constexpr Variant v = variants[Index];
-  rms_norm_registers<T, v.vectors, v.warps, v.rows>
-      <<<unsigned((s.x.count + v.rows - 1) / v.rows), v.warps * v.rows * warp_threads, 0, stream_of(l)>>>(
-          l.ptr<const T>(RUDA_RMS_NORM_X), l.ptr<const float>(RUDA_RMS_NORM_GAMMA), l.ptr<T>(RUDA_RMS_NORM_Y),
-          s.x, s.y, eps);
-}
+float eps_of(const Launch& l) { return float(l.problem.as<ruda_rms_norm_desc>().eps); }
 
 template <class T>
 void launch_registers(const Launch& l) {
-  const State& s = l.state<State>();
-  const float eps = float(l.problem.as<ruda_rms_norm_desc>().eps);
+  const RowState& s = l.state<RowState>();
   if (s.x.count == 0) return;
-  switch (s.variant) {
-    case 0: launch_variant<T, 0>(l, s, eps); break;
-    case 1: launch_variant<T, 1>(l, s, eps); break;
-    case 2: launch_variant<T, 2>(l, s, eps); break;
-    case 3: launch_variant<T, 3>(l, s, eps); break;
-    case 4: launch_variant<T, 4>(l, s, eps); break;
-    case 5: launch_variant<T, 5>(l, s, eps); break;
-    case 6: launch_variant<T, 6>(l, s, eps); break;
-    default: launch_variant<T, 7>(l, s, eps); break;
-  }
-  check_launch(l);
+  visit_row_variant(s.variant, [&](auto index) {
+    constexpr RowVariant v = row_variants[decltype(index)::value];
+    check_cuda(launch_clusters<v.blocks>(
+                   rms_norm_registers<T, v.vectors, v.warps, v.rows, v.blocks>,
+                   unsigned((s.x.count + v.rows - 1) / v.rows * v.blocks), v.warps * v.rows * warp_threads, 0,
+                   stream_of(l), l.ptr<const T>(RUDA_RMS_NORM_X), l.ptr<const float>(RUDA_RMS_NORM_GAMMA),
+                   l.ptr<T>(RUDA_RMS_NORM_Y), s.x, s.y, eps_of(l)),
+               "rms_norm");
+  });
 }
 
 template <class T>
 void launch_rows(const Launch& l) {
-  const State& s = l.state<State>();
+  const RowState& s = l.state<RowState>();
   if (s.x.count == 0) return;
   rms_norm_rows<T><<<unsigned(s.x.count), threads, 0, stream_of(l)>>>(
       l.ptr<const T>(RUDA_RMS_NORM_X), l.ptr<const float>(RUDA_RMS_NORM_GAMMA), l.ptr<T>(RUDA_RMS_NORM_Y),
-      s.x, s.y, float(l.problem.as<ruda_rms_norm_desc>().eps));
+      s.x, s.y, eps_of(l));
   check_launch(l);
 }
 

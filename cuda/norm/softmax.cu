@@ -1,11 +1,13 @@
-// cuda/norm/softmax.cu - softmax on the GPU: one block a row.
+// cuda/norm/softmax.cu - softmax on the GPU: a row in registers, or one block a row.
 // SPDX-License-Identifier: Apache-2.0
 #include "norm/softmax.cuh"
 
 namespace ruda::cuda {
 namespace {
 
-constexpr Kernel list[] = {{"cuda/softmax/block_row", softmax_kernel::prepare, softmax_kernel::run<false>}};
+constexpr Kernel list[] = {
+    {"cuda/softmax/registers", softmax_kernel::prepare_registers, softmax_kernel::run_registers<false>},
+    {"cuda/softmax/block_row", softmax_kernel::prepare, softmax_kernel::run<false>}};
 
 }  // namespace
 

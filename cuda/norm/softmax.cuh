@@ -1,15 +1,95 @@
-// cuda/norm/softmax.cuh - the kernel of softmax and log_softmax: one block a row, three passes.
+// cuda/norm/softmax.cuh - the kernels of softmax and log_softmax: a row in registers, read once, or one block
+// a
+// row and three passes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "elementwise/strided.cuh"
+#include "norm/row_group.cuh"
 
 #include <ruda/norm.h>
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 namespace ruda::cuda::softmax_kernel {
 namespace {
+
+// Each thread keeps Vectors pieces of 16 bytes of its row.
+template <class T, bool is_log, int Vectors, int Warps, int RowsPerBlock, int Blocks>
+__global__ void __launch_bounds__(Warps* RowsPerBlock* warp_threads)
+    softmax_registers(const T* x, T* y, const __grid_constant__ Rows x_rows,
+                      const __grid_constant__ Rows y_rows) {
+  using Group = RowGroup<Warps, Blocks>;
+  constexpr int n = vec_size<T>, lanes = Group::lanes;
+  __shared__ float partial[Warps + 1];
+  const int lane = Group::lane();
+  const int64_t row = Blocks > 1 ? blockIdx.x / Blocks
+                                 : int64_t(blockIdx.x) * RowsPerBlock + threadIdx.x / (Warps * warp_threads);
+  if (row >= x_rows.count) return;  // whole warps leave; a row of several warps has a block of its own
+  const T* from = x + x_rows.offset(row);
+  T* to = y + y_rows.offset(row);
+  const int pieces = int(x_rows.cols / n);
+  Vec<T, n> in[Vectors];
+#pragma unroll
+  for (int v = 0; v < Vectors; ++v)
+    if (lane + v * lanes < pieces) in[v] = load_vec_once<n>(from + int64_t(lane + v * lanes) * n);
+  float kept[Vectors][n], top = -INFINITY;
+#pragma unroll
+  for (int v = 0; v < Vectors; ++v)
+#pragma unroll
+    for (int i = 0; i < n; ++i) {
+      kept[v][i] = lane + v * lanes < pieces ? to_f32(in[v][i]) : -INFINITY;
+      top = fmaxf(top, kept[v][i]);
+    }
+  top = Group::max(top, partial);
+  float sum = 0;
+#pragma unroll
+  for (int v = 0; v < Vectors; ++v) {
+    if (lane + v * lanes >= pieces) break;
+#pragma unroll
+    for (int i = 0; i < n; ++i) {
+      kept[v][i] -= top;
+      const float e = expf(kept[v][i]);
+      sum += e;
+      if constexpr (!is_log) kept[v][i] = e;
+    }
+  }
+  sum = Group::sum(sum, partial);
+  const float last = is_log ? logf(sum) : 1.0f / sum;
+#pragma unroll
+  for (int v = 0; v < Vectors; ++v) {
+    if (lane + v * lanes >= pieces) break;
+#pragma unroll
+    for (int i = 0; i < n; ++i) kept[v][i] = is_log ? kept[v][i] - last : kept[v][i] * last;
+    Vec<T, n> out;
+    round_f32(kept[v], out.at);
+    store_vec(to + int64_t(lane + v * lanes) * n, out);
+  }
+}
+
+Verdict prepare_registers(const Problem& p, Prepare& prep) {
+  return choose_rows(p, p[RUDA_SOFTMAX_X], p[RUDA_SOFTMAX_Y], prep, prep.state<RowState>());
+}
+
+template <class T, bool is_log>
+void launch_registers(const Launch& l) {
+  const RowState& s = l.state<RowState>();
+  if (s.x.count == 0) return;
+  visit_row_variant(s.variant, [&](auto index) {
+    constexpr RowVariant v = row_variants[decltype(index)::value];
+    check_cuda(launch_clusters<v.blocks>(softmax_registers<T, is_log, v.vectors, v.warps, v.rows, v.blocks>,
+                                         unsigned((s.x.count + v.rows - 1) / v.rows * v.blocks),
+                                         v.warps * v.rows * warp_threads, 0, stream_of(l),
+                                         l.ptr<const T>(RUDA_SOFTMAX_X), l.ptr<T>(RUDA_SOFTMAX_Y), s.x, s.y),
+               l.problem.op->name);
+  });
+}
+
+template <bool is_log>
+void run_registers(const Launch& l) {
+  switch (l.problem[RUDA_SOFTMAX_X].dtype()) {
+    case RUDA_F32: return launch_registers<float, is_log>(l);
+    case RUDA_F16: return launch_registers<__half, is_log>(l);
+    default: return launch_registers<__nv_bfloat16, is_log>(l);
+  }
+}
 
 constexpr int threads = 256;
 

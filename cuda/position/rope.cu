@@ -166,8 +166,7 @@ Verdict prepare_vectors(const Problem& p, Prepare& prep) {
   if (half == 0 || half % n) return "pairs not in whole 16-byte pieces";
   if (x.align_log2 < 4 || y.align_log2 < 4) return "addresses not aligned to 16 bytes";
   for (int axis = 0; axis < 2; ++axis)
-    if (x.dim(axis) > 1 && (x.stride(axis) % n || y.stride(axis) % n))
-      return "heads not aligned to 16 bytes";
+    if (x.dim(axis) > 1 && (x.stride(axis) % n || y.stride(axis) % n)) return "heads not aligned to 16 bytes";
   return prepare(p, prep);
 }
 

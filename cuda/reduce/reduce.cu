@@ -1,65 +1,16 @@
-// cuda/reduce/reduce.cu - reductions on the GPU: one block an output, joined in a fixed order.
+// cuda/reduce/reduce.cu - reductions on the GPU: the list of kernels, and one block an output for any
+// problem.
 // SPDX-License-Identifier: Apache-2.0
-#include "core/op_rows.hpp"
-#include "core/reduce_ops.hpp"
-#include "elementwise/strided.cuh"
-
-#include <ruda/reduce.h>
-
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
+#include "reduce/reduce.cuh"
 
 namespace ruda::cuda {
 namespace {
 
+using reduce_kernel::join;
+using reduce_kernel::Joined;
+using reduce_kernel::State;
+
 constexpr int threads = 256;
-
-struct State {
-  Strided<2> kept;     // y, x
-  Strided<1> reduced;  // x, in row-major order
-  uint32_t op, y_dtype;
-};
-
-template <class W>
-struct Joined {
-  W value;
-  int64_t index;  // -1 = none yet
-};
-
-// Between threads the lower index wins where neither value beats the other.
-template <class W>
-__device__ Joined<W> join(uint32_t op, Joined<W> a, Joined<W> b) {
-  if (!reduce_is_index(op)) return {reduce_join(op, a.value, b.value), 0};
-  if (a.index < 0 || b.index < 0) return a.index < 0 ? b : a;
-  if (reduce_beats(op, b.value, a.value)) return b;
-  if (reduce_beats(op, a.value, b.value)) return a;
-  return b.index < a.index ? b : a;
-}
-
-template <class W>
-__device__ void write(const State& s, void* y, int64_t at, Joined<W> joined) {
-  if constexpr (std::is_floating_point_v<W>) {
-    const W value = s.op == RUDA_REDUCE_MEAN ? joined.value / W(s.reduced.elements) : joined.value;
-    switch (s.y_dtype) {
-      case RUDA_F64: static_cast<double*>(y)[at] = double(value); return;
-      case RUDA_F32: static_cast<float*>(y)[at] = float(value); return;
-      case RUDA_F16: static_cast<__half*>(y)[at] = __half(float(value)); return;
-      case RUDA_BF16: static_cast<__nv_bfloat16*>(y)[at] = __nv_bfloat16(float(value)); return;
-      case RUDA_BOOL: static_cast<uint8_t*>(y)[at] = value != W(0); return;
-    }
-  }
-  const uint64_t bits = reduce_is_index(s.op) ? uint64_t(joined.index) : uint64_t(joined.value);
-  switch (s.y_dtype) {
-    case RUDA_BOOL: static_cast<uint8_t*>(y)[at] = bits != 0; return;
-    case RUDA_I8:
-    case RUDA_U8: static_cast<uint8_t*>(y)[at] = uint8_t(bits); return;
-    case RUDA_I16:
-    case RUDA_U16: static_cast<uint16_t*>(y)[at] = uint16_t(bits); return;
-    case RUDA_I32:
-    case RUDA_U32: static_cast<uint32_t*>(y)[at] = uint32_t(bits); return;
-    default: static_cast<uint64_t*>(y)[at] = bits; return;
-  }
-}
 
 template <class T, class W>
 __global__ void __launch_bounds__(threads) reduce_outputs(const T* x, void* y, State s) {
@@ -82,31 +33,12 @@ __global__ void __launch_bounds__(threads) reduce_outputs(const T* x, void* y, S
     __syncthreads();
     if (threadIdx.x < step) part[threadIdx.x] = join(s.op, part[threadIdx.x], part[threadIdx.x + step]);
   }
-  if (threadIdx.x == 0) write(s, y, at[0], part[0]);
+  if (threadIdx.x == 0) reduce_kernel::write(s.op, s.y_dtype, s.reduced.elements, y, at[0], part[0]);
 }
 
 Verdict prepare(const Problem& p, Prepare& prep) {
-  const Layout &x = *p[RUDA_REDUCE_X].layout, &y = *p[RUDA_REDUCE_Y].layout;
-  const auto& d = p.as<ruda_reduce_desc>();
-  if (y.elements > INT32_MAX) return "more than 2^31 - 1 outputs";
-  State& s = prep.state<State>();
-  s.op = d.op;
-  s.y_dtype = y.dtype;
-  s.kept.elements = s.reduced.elements = 1;
-  int at_y = 0;
-  for (int axis = 0; axis < x.rank; ++axis) {
-    if (d.axes >> axis & 1) {
-      s.reduced.shape[s.reduced.rank] = x.shape[axis];
-      s.reduced.strides[0][s.reduced.rank++] = x.strides[axis];
-      s.reduced.elements *= x.shape[axis];
-      at_y += d.keepdims;
-    } else {
-      s.kept.shape[s.kept.rank] = x.shape[axis];
-      s.kept.strides[0][s.kept.rank] = y.strides[at_y++];
-      s.kept.strides[1][s.kept.rank++] = x.strides[axis];
-      s.kept.elements *= x.shape[axis];
-    }
-  }
+  if (p[RUDA_REDUCE_Y].layout->elements > INT32_MAX) return "more than 2^31 - 1 outputs";
+  prep.state<State>() = reduce_kernel::make_state(p);
   return nullptr;
 }
 
@@ -137,7 +69,10 @@ void run(const Launch& l) {
   }
 }
 
-constexpr Kernel list[] = {{"cuda/reduce/block_output", prepare, run}};
+constexpr Kernel list[] = {
+    {"cuda/reduce/rows", reduce_kernel::prepare_rows, reduce_kernel::run_rows},
+    {"cuda/reduce/columns", reduce_kernel::prepare_columns, reduce_kernel::run_columns},
+    {"cuda/reduce/block_output", prepare, run}};
 
 }  // namespace
 

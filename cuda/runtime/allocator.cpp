@@ -100,7 +100,7 @@ void* Allocator::take_new(const SizeClass& size, CudaStream* stream, uint64_t as
   fail_native(RUDA_E_OOM_DEVICE, "cuda", cudaErrorMemoryAllocation,
               "out of device memory: %llu bytes asked for (%llu with rounding); this context holds %llu and "
               "caches %llu, "
-              "the device has %llu of %llu free",
+              "the device has %llu of %llu free; release tensors or other contexts, or ask for less at once",
               (unsigned long long)asked, (unsigned long long)size.bytes, (unsigned long long)allocated_,
               (unsigned long long)cached_, (unsigned long long)free_bytes, (unsigned long long)total_bytes);
 }
@@ -151,28 +151,50 @@ std::function<void()> Allocator::wait_for(Pending&& pending) noexcept {
   return {};
 }
 
+// True when a living graph keeps the block.
+bool Allocator::release_to_graph(void* data, int index) noexcept {
+  if (graph_blocks_.empty()) [[likely]]
+    return false;
+  const auto found = graph_blocks_.find(data);
+  if (found == graph_blocks_.end()) return false;
+  GraphMemory& graph = *found->second.graph;
+  found->second.in_use = false;
+  if (!graph.alive) {
+    graph_blocks_.erase(found);
+    return false;
+  }
+  if (!graph.capturing) return true;
+  try {
+    graph.free.bins[index].push_back(data);
+  } catch (...) {
+    // Later nodes of the capture take other blocks; the graph still owns this one.
+  }
+  return true;
+}
+
+void Allocator::release_after(void* data, uint64_t bytes, std::vector<Mark> marks) noexcept {
+  if (!data) return;
+  const SizeClass size = SizeClass::of(bytes);
+  std::lock_guard lock(mutex_);
+  allocated_ -= size.bytes;
+  if (release_to_graph(data, size.index)) return;
+  if (marks.empty()) return put_idle(data, size.index);
+  Pending pending{std::move(marks), {}, {}};
+  try {
+    pending.blocks.push_back({data, size.index});
+  } catch (...) {
+    for (const Mark& mark : pending.marks) quiet(cudaEventSynchronize(mark.get()));
+    return source_.give(data);
+  }
+  static_cast<void>(wait_for(std::move(pending)));
+}
+
 void Allocator::release(void* data, uint64_t bytes, CudaStream* stream) noexcept {
   if (!data) return;
   const SizeClass size = SizeClass::of(bytes);
   std::lock_guard lock(mutex_);
   allocated_ -= size.bytes;
-  if (!graph_blocks_.empty()) [[unlikely]] {
-    const auto found = graph_blocks_.find(data);
-    if (found != graph_blocks_.end()) {
-      GraphMemory& graph = *found->second.graph;
-      found->second.in_use = false;
-      if (graph.alive) {
-        if (!graph.capturing) return;
-        try {
-          graph.free.bins[size.index].push_back(data);
-        } catch (...) {
-          // Later nodes of the capture take other blocks; the graph still owns this one.
-        }
-        return;
-      }
-      graph_blocks_.erase(found);
-    }
-  }
+  if (release_to_graph(data, size.index)) return;
   if (!stream) return put_idle(data, size.index);
   if (stream->closed_.load(std::memory_order_acquire)) {
     Pending pending;
@@ -264,7 +286,7 @@ void Allocator::memory(ruda_context_info& info) const {
 
 void Allocator::retire(std::vector<Mark> marks, std::function<void()> done) noexcept {
   std::unique_lock lock(mutex_);
-  const auto now = wait_for({std::move(marks), {}, std::move(done)});
+  const auto now = wait_for({std::move(marks), {}, std::move(done), false});
   lock.unlock();
   if (now) now();
 }
@@ -289,6 +311,7 @@ void Allocator::drop_stream(CudaStream& stream, Mark last, std::function<void()>
   std::erase(streams_, &stream);
   Pending pending;
   pending.done = std::move(done);
+  pending.own = true;
   for (int i = 0; i < SizeClass::count; ++i) {
     for (void* data : stream.free_.bins[i]) {
       cached_ -= SizeClass::bytes_of(i);
@@ -318,7 +341,7 @@ void Allocator::end_capture(GraphMemory& graph) {
 void Allocator::drop_graph(GraphMemory& graph, std::vector<Mark> marks, std::function<void()> done) noexcept {
   std::unique_lock lock(mutex_);
   graph.alive = graph.capturing = false;
-  Pending pending{std::move(marks), {}, std::move(done)};
+  Pending pending{std::move(marks), {}, std::move(done), true};
   for (const Block& block : graph.blocks) {
     const auto found = graph_blocks_.find(block.data);
     if (found == graph_blocks_.end() || found->second.in_use) continue;
@@ -337,15 +360,30 @@ void Allocator::drop_graph(GraphMemory& graph, std::vector<Mark> marks, std::fun
 }
 
 void Allocator::close(int device) noexcept {
+  // What dead contexts' streams and graphs kept; never destroyed, since a process may end first.
+  static auto& kept = *new std::deque<Pending>;
+  static auto& kept_mutex = *new std::mutex;
   Calls done;
   collect(done);
   run_all(done);
   std::deque<Pending> rest;
-  for (Pending& pending : pending_) {
-    for (const Mark& mark : pending.marks) source_.after(mark.get());
-    for (const Block& block : pending.blocks) source_.give(block.data);
-    pending.blocks.clear();
-    if (pending.done) rest.push_back(std::move(pending));
+  {
+    std::lock_guard lock(kept_mutex);
+    std::erase_if(kept, [](const Pending& pending) { return happened(pending.marks); });
+    for (Pending& pending : pending_) {
+      for (const Mark& mark : pending.marks) source_.after(mark.get());
+      for (const Block& block : pending.blocks) source_.give(block.data);
+      pending.blocks.clear();
+      if (!pending.done) continue;
+      try {
+        (pending.own ? kept : rest).emplace_back();
+      } catch (...) {
+        for (const Mark& mark : pending.marks) quiet(cudaEventSynchronize(mark.get()));
+        pending.done();
+        continue;
+      }
+      (pending.own ? kept : rest).back() = std::move(pending);
+    }
   }
   pending_.clear();
   drop_cached();

@@ -62,6 +62,8 @@ class Allocator {
   // `stream` null: the block may be used on every stream at once.
   void* allocate(uint64_t bytes, CudaStream* stream);
   void release(void* data, uint64_t bytes, CudaStream* stream) noexcept;
+  // As release(), once all marks have happened.
+  void release_after(void* data, uint64_t bytes, std::vector<Mark> marks) noexcept;
   void trim() noexcept;
   void memory(ruda_context_info& info) const;
 
@@ -76,7 +78,8 @@ class Allocator {
   void end_capture(GraphMemory& graph);
   // A graph ends: its blocks, and `done`, wait for `marks`.
   void drop_graph(GraphMemory& graph, std::vector<Mark> marks, std::function<void()> done) noexcept;
-  // The context ends: callbacks that still wait go to a thread of their own.
+  // The context ends: callbacks that still wait go to a thread of their own, but what streams and graphs keep
+  // for their work is set aside: nobody waits for it, and a process that exits must not meet such a thread.
   void close(int device) noexcept;
 
  private:
@@ -84,6 +87,7 @@ class Allocator {
     std::vector<Mark> marks;
     std::vector<Block> blocks;
     std::function<void()> done;
+    bool own = false;  // `done` only keeps something until then
   };
   struct GraphBlock {
     std::shared_ptr<GraphMemory> graph;
@@ -96,6 +100,7 @@ class Allocator {
   void* take_captured(const SizeClass& size, CudaStream& stream, uint64_t asked, Calls& done);
   void collect(Calls& done) noexcept;
   void collect_idle_streams(const CudaStream* except) noexcept;
+  bool release_to_graph(void* data, int index) noexcept;
   void put_idle(void* data, int index) noexcept;
   [[nodiscard]] std::function<void()> wait_for(
       Pending&& pending) noexcept;  // what to call at once, mostly nothing

@@ -186,22 +186,32 @@ void CudaDevice::trim() {
   allocator_.trim();
 }
 
-void CudaDevice::retire(std::function<void()> done,
-                        std::span<const std::shared_ptr<DeviceStream>> streams) noexcept {
-  if (forked()) return;
+// Without a mark, waiting is the one safe way left.
+std::vector<Mark> CudaDevice::marks_of(std::span<const std::shared_ptr<DeviceStream>> streams) noexcept {
   std::vector<Mark> marks;
-  const int before = enter();
   try {
     for (const auto& stream : streams)
       if (Mark mark = static_cast<CudaStream&>(*stream).mark()) marks.push_back(std::move(mark));
   } catch (...) {
-    // Without a mark, waiting is the one safe way left.
     for (const auto& stream : streams)
       quiet(cudaStreamSynchronize(static_cast<CudaStream&>(*stream).handle()));
     marks.clear();
   }
-  allocator_.retire(std::move(marks), std::move(done));
-  leave(before);
+  return marks;
+}
+
+void CudaDevice::release_after(void* data, uint64_t bytes,
+                               std::span<const std::shared_ptr<DeviceStream>> streams) noexcept {
+  if (forked()) return;
+  const DeviceScope scope(*this);
+  allocator_.release_after(data, bytes, marks_of(streams));
+}
+
+void CudaDevice::retire(std::function<void()> done,
+                        std::span<const std::shared_ptr<DeviceStream>> streams) noexcept {
+  if (forked()) return;
+  const DeviceScope scope(*this);
+  allocator_.retire(marks_of(streams), std::move(done));
 }
 
 std::shared_ptr<IndexWord> CudaDevice::make_index_word() { return PinnedMemory::get().index_word(); }
@@ -261,6 +271,22 @@ void CudaDevice::read(DeviceStream& stream, void* to, const void* from, uint64_t
   land(flights[turn]);
   land(flights[turn ^ 1]);
   queue.sync();
+}
+
+// Between devices the driver goes directly where it can, else it stages.
+bool CudaDevice::copy_from(DeviceStream& stream, void* to, Device& owner, const void* from, uint64_t bytes) {
+  auto& queue = static_cast<CudaStream&>(stream);
+  check_usable();
+  const int other = static_cast<CudaDevice&>(owner).index_;
+  const cudaError_t error = other == index_
+                                ? cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, queue.handle())
+                                : cudaMemcpyPeerAsync(to, index_, from, other, bytes, queue.handle());
+  if (error == cudaErrorInvalidValue || error == cudaErrorNotSupported) {
+    quiet(error);
+    return false;
+  }
+  check_cuda(error, "copy between devices");
+  return true;
 }
 
 }  // namespace ruda::cuda

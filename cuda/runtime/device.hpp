@@ -44,8 +44,11 @@ class CudaDevice final : public Device {
   std::unique_ptr<DeviceStream> open_stream() override;
   std::unique_ptr<DeviceStream> wrap_stream(void* native, uint32_t flags) override;
   std::unique_ptr<DeviceEvent> open_event() override;
+  std::unique_ptr<DeviceRing> open_ring(DeviceStream& stream) override;
   void* allocate(uint64_t bytes, DeviceStream* stream) override;
   void release(void* data, uint64_t bytes, DeviceStream* stream) noexcept override;
+  void release_after(void* data, uint64_t bytes,
+                     std::span<const std::shared_ptr<DeviceStream>> streams) noexcept override;
   void trim() override;
   void retire(std::function<void()> done,
               std::span<const std::shared_ptr<DeviceStream>> streams) noexcept override;
@@ -54,6 +57,7 @@ class CudaDevice final : public Device {
   void leave(int before) noexcept override;
   void write(DeviceStream& stream, void* to, const void* from, uint64_t bytes) override;
   void read(DeviceStream& stream, void* to, const void* from, uint64_t bytes) override;
+  bool copy_from(DeviceStream& stream, void* to, Device& owner, const void* from, uint64_t bytes) override;
 
   const tune::Capability& capability() const { return capability_; }
   Allocator& allocator() { return allocator_; }
@@ -74,6 +78,7 @@ class CudaDevice final : public Device {
 
  private:
   [[noreturn]] void fail_forked() const;
+  std::vector<Mark> marks_of(std::span<const std::shared_ptr<DeviceStream>> streams) noexcept;
   const int index_;
   const uint32_t generation_;
   std::string name_;

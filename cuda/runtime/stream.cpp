@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "runtime/device.hpp"
+#include "runtime/steps.hpp"
 
 #include <algorithm>
 
@@ -61,8 +62,11 @@ void CudaStream::close() noexcept {
 }
 
 void CudaStream::check_not_capturing(const char* what) const {
-  RUDA_CHECK(!capturing(), RUDA_E_CAPTURE_UNSAFE, -1,
-             "%s: waits, allocates or leaves the stream, which a stream under capture does not allow", what);
+  RUDA_CHECK(
+      !capturing(), RUDA_E_CAPTURE_UNSAFE, -1,
+      "%s: waits, allocates or leaves the stream, which a stream under capture does not allow; end the "
+      "capture first",
+      what);
 }
 
 void CudaStream::sync() {
@@ -101,6 +105,7 @@ void CudaStream::wait(DeviceEvent& event) {
 Mark CudaStream::mark() {
   if (closed_.load(std::memory_order_acquire)) return last_;
   check_not_capturing("event");
+  const DeviceScope scope(device_);  // an event belongs to the device that is current when it is made
   Mark mark = device_.events().take();
   check_cuda(cudaEventRecord(mark.get(), native_), "event");
   return mark;
@@ -130,6 +135,10 @@ void CudaStream::check_index() {
   RUDA_CHECK(text.empty(), RUDA_E_INDEX, -1, "%s", text.c_str());
 }
 
+void CudaStream::advance(const ScheduleImage& image) {
+  check_cuda(launch_advance(image, native_), "schedule");
+}
+
 void CudaStream::begin_capture() {
   device_.check_usable();
   const DeviceScope scope(device_);
@@ -156,6 +165,8 @@ std::unique_ptr<DeviceGraph> CudaStream::end_capture() {
   cudaError_t error = cudaSuccess;
   cudaGraph_t graph = stop_capture(error);
   cudaGraphExec_t exec = nullptr;
+  size_t nodes = 0;
+  if (error == cudaSuccess) error = cudaGraphGetNodes(graph, nullptr, &nodes);
   if (error == cudaSuccess) error = cudaGraphInstantiate(&exec, graph, 0);
   if (graph) quiet(cudaGraphDestroy(graph));
   const auto memory = std::exchange(graph_memory_, nullptr);
@@ -163,7 +174,7 @@ std::unique_ptr<DeviceGraph> CudaStream::end_capture() {
   std::unique_ptr<CudaGraph> made;
   try {
     check_cuda(error, "capture");
-    made = std::make_unique<CudaGraph>(device_, exec, memory, word);
+    made = std::make_unique<CudaGraph>(device_, exec, memory, word, nodes);
   } catch (...) {
     if (exec) quiet(cudaGraphExecDestroy(exec));
     device_.allocator().drop_graph(*memory, {}, {});

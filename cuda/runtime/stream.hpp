@@ -37,6 +37,7 @@ class CudaStream final : public DeviceStream {
   void* native() override { return native_; }
   void follow(DeviceStream& other) override;
   void close() noexcept override;
+  void advance(const ScheduleImage& image) override;
   void begin_capture() override;
   std::unique_ptr<DeviceGraph> end_capture() override;
   void launch(DeviceGraph& graph) override;
@@ -72,9 +73,10 @@ class CudaStream final : public DeviceStream {
 class CudaGraph final : public DeviceGraph {
  public:
   CudaGraph(CudaDevice& device, cudaGraphExec_t exec, std::shared_ptr<GraphMemory> memory,
-            std::shared_ptr<IndexWord> word)
-      : device_(device), exec_(exec), memory_(std::move(memory)), word_(std::move(word)) {}
+            std::shared_ptr<IndexWord> word, uint64_t nodes)
+      : device_(device), exec_(exec), memory_(std::move(memory)), word_(std::move(word)), nodes_(nodes) {}
   ~CudaGraph() override;
+  uint64_t nodes() const override { return nodes_; }
 
  private:
   friend class CudaStream;
@@ -82,6 +84,7 @@ class CudaGraph final : public DeviceGraph {
   cudaGraphExec_t exec_;
   std::shared_ptr<GraphMemory> memory_;
   std::shared_ptr<IndexWord> word_;
+  uint64_t nodes_;
   std::vector<std::shared_ptr<DeviceStream>> launched_on_;
 };
 

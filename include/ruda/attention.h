@@ -71,10 +71,12 @@ RUDA_API ruda_status RUDA_CALL ruda_paged_schedule_set(ruda_paged_schedule sched
 
 /** The next decode step: every sequence of length above 0 grows by one token, and the queries become
  *  those tokens, one a sequence in ascending order. Pages come from the reserve of `set`. On an error
- *  nothing changes.
+ *  nothing changes. Capturable on a GPU: then each launch of the graph is the step, on the device and in
+ *  what the getters tell, and ruda_graph_launch answers RUDA_E_STATE, launching nothing, where this call
+ *  would, or where the next token's page is shared; a graph holds one step of a schedule.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (stream of another context), RUDA_E_STATE (not
- *  set yet, a sequence's table has no page left or repeats one, more sequences than max_queries),
- *  RUDA_E_CAPTURE_UNSAFE, RUDA_E_STREAM_POISONED, RUDA_E_DEVICE. [S] */
+ *  set yet, a sequence's table has no page left or repeats one, more sequences than max_queries, a second
+ *  step under one capture), RUDA_E_STREAM_POISONED, RUDA_E_DEVICE. [S] */
 RUDA_API ruda_status RUDA_CALL ruda_paged_schedule_advance(ruda_paged_schedule schedule,
                                                            ruda_stream stream) RUDA_NX;
 
@@ -126,9 +128,10 @@ typedef struct ruda_paged_append_desc {
 #define RUDA_PAGED_APPEND_DESC_INIT \
   { (uint32_t)sizeof(ruda_paged_append_desc), 0, NULL, NULL, NULL, NULL, NULL, NULL }
 
-/** Makes a plan for paged_append. Deterministic; capturable. Execute fails with RUDA_E_ARGUMENT, and
- *  writes nothing, when two queries name one slot, a position is not below its sequence's length, or a
- *  page that is written belongs to two sequences (the caller copies shared pages first).
+/** Makes a plan for paged_append. Deterministic; capturable. Execute fails and writes nothing with
+ *  RUDA_E_STATE when the schedule was never set, and with RUDA_E_ARGUMENT when two queries name one slot, a
+ *  position is not below its sequence's length, or a page that is written belongs to two sequences (the
+ *  caller copies shared pages first).
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE,
  *  RUDA_E_UNSUPPORTED. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_paged_append_plan_create(ruda_context context,

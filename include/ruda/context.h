@@ -52,9 +52,10 @@ typedef struct ruda_context_desc {
   uint32_t log_level;           /* most detailed level delivered; 0 = RUDA_LOG_WARNING */
   uint32_t plan_cache_capacity; /* plans that eager calls keep; 0 = 1024 */
   uint64_t memory_limit_bytes;  /* memory for tensors and workspaces; 0 = no limit; beyond it RUDA_E_BUDGET */
+  const char* tune_file;        /* copied; where autotuned plans keep their times on disk; NULL = nowhere */
 } ruda_context_desc;
 #define RUDA_CONTEXT_DESC_INIT \
-  { (uint32_t)sizeof(ruda_context_desc), 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0 }
+  { (uint32_t)sizeof(ruda_context_desc), 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, NULL }
 
 /** What a context is. Texts live as long as the context. */
 typedef struct ruda_context_info {
@@ -167,7 +168,8 @@ RUDA_API ruda_status RUDA_CALL ruda_capture_end(ruda_stream stream, ruda_graph* 
 /** Submits a graph to a stream of the same context.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (stream of another context), RUDA_E_WRONG_STREAM
  *  (a tensor of the graph was last written on another stream), RUDA_E_CAPTURE_UNSAFE (the stream is under
- *  capture), RUDA_E_DEVICE, RUDA_E_STREAM_POISONED. [S] */
+ *  capture), RUDA_E_DEVICE, RUDA_E_STREAM_POISONED, RUDA_E_STATE (a schedule that it advances
+ *  has no room for the step). [S] */
 RUDA_API ruda_status RUDA_CALL ruda_graph_launch(ruda_graph graph, ruda_stream stream) RUDA_NX;
 
 RUDA_END

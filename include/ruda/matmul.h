@@ -59,14 +59,15 @@ typedef struct ruda_matmul_desc {
 
 /** Makes a plan for matmul. Error of an element before activation and rounding: at most
  *  (k + 2) * 2^-24 * sum_k |a| |b|, with scales (k + 4) in place of (k + 2). FP8 operands on a GPU's tensor
- *  cores (math not STRICT) and F32 operands with math TF32: 2^-9 * sum_k |a| |b| more.
- *  An activation adds the error of its row in unary. Then one rounding to c.
+ *  cores (math not STRICT): 2^-9 * sum_k |a| |b| more; F32 operands with math TF32: as much more. An
+ *  activation adds the error of its row in unary. Then one rounding to c.
  *  The bits of an element do not depend on the thread count nor on the other elements of its matrix, but may
- *  on m, n and k, and on a GPU also on its model and NVIDIA's library. On processors with bf16 instructions
- *  BF16 products treat subnormal operands, sums and results as zero. Infinities and NaN travel as in F32
- *  arithmetic. Deterministic; capturable. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW,
- *  RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT (a flag that is neither 0 nor 1, an unknown activation),
- *  RUDA_E_UNSUPPORTED. Source: the usual definition; broadcasting as in NumPy. [T] */
+ *  on m, n and k, and on a GPU also on its model and on NVIDIA's library. On processors with bf16
+ *  instructions BF16 products treat subnormal operands, sums and results as zero. Infinities and NaN travel
+ *  as in F32 arithmetic. Deterministic; capturable.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
+ *  (a flag that is neither 0 nor 1, an unknown activation), RUDA_E_UNSUPPORTED. Source: the usual definition;
+ *  broadcasting as in NumPy. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_matmul_plan_create(ruda_context context, const ruda_matmul_desc* desc,
                                                        ruda_plan* out) RUDA_NX;
 
@@ -129,9 +130,10 @@ typedef struct ruda_matmul_block_desc {
  *  than 4 rows, never on the thread count; on a GPU on its row of x and of weights, on n and k, on the GPU's
  *  model, and on whether x has up to 4, up to 64 or more rows, in the last case also on how many and on
  *  NVIDIA's library. A row of x with NaN or Inf is computed as STRICT if among up to 4. Where the scale of a
- *  block is not finite, elements that use it are Inf or NaN. Deterministic; capturable. Source: the block
- *  formats of the GGUF project. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE,
- *  RUDA_E_DTYPE, RUDA_E_ARGUMENT (options), RUDA_E_UNSUPPORTED. [T] */
+ *  block is not finite, elements that use it are Inf or NaN. On a GPU the workspace of more than 64 rows
+ *  holds the weights as bf16. Deterministic; capturable. Source: the block formats of the GGUF project.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
+ *  (options), RUDA_E_UNSUPPORTED. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_matmul_block_plan_create(ruda_context context,
                                                              const ruda_matmul_block_desc* desc,
                                                              ruda_plan* out) RUDA_NX;

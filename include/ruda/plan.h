@@ -64,11 +64,11 @@ typedef struct ruda_binding {
 /** What a plan needs and promises. */
 typedef struct ruda_plan_info {
   uint32_t struct_size, slot_count;
-  uint64_t workspace_bytes; /* 0 is common */
+  uint64_t workspace_bytes; /* 0 is common; with autotune that of the largest kernel that accepts */
   uint64_t workspace_align;
   ruda_bool capturable, deterministic;
   const char* op;     /* such as "rms_norm"; static */
-  const char* kernel; /* such as "cpu/rms_norm/avx512"; lives as long as the plan */
+  const char* kernel; /* such as "cpu/rms_norm/avx512"; lives as long as the plan; autotuning may change it */
 } ruda_plan_info;
 #define RUDA_PLAN_INFO_INIT \
   { (uint32_t)sizeof(ruda_plan_info), 0, 0, 0, 0, 0, NULL, NULL }
@@ -89,9 +89,15 @@ RUDA_API ruda_status RUDA_CALL ruda_plan_get_slot(ruda_plan plan, uint32_t slot,
                                                   ruda_bool* out_is_output) RUDA_NX;
 
 /** Does everything slow that execution would otherwise do at its first call: library loading, run-time
- *  compilation, autotuning when the options ask for it. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE,
- *  RUDA_E_ARGUMENT (stream of another context), RUDA_E_BACKEND_MISSING, RUDA_E_DEVICE, RUDA_E_CAPTURE_UNSAFE.
- *  [T] */
+ *  compilation, autotuning when the options ask for it. Autotuning runs every kernel that accepts the problem
+ *  on scratch memory as large as the operands and the largest workspace, and keeps the fastest;
+ *  ruda_plan_explain shows the times. Times are kept for the process by problem, device and build of the
+ *  library, and in the context's tune_file; a file that is damaged or of another build is not used, which the
+ *  log says. A plan with a handle among its operands (a schedule) is not timed. Kernels may differ within the
+ *  operator's error bound, so the bits of a result may change with the choice. May run beside
+ *  ruda_plan_execute. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (stream of another context),
+ *  RUDA_E_STREAM_POISONED, RUDA_E_BACKEND_MISSING, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET,
+ *  RUDA_E_CALLBACK, RUDA_E_DEVICE, RUDA_E_CAPTURE_UNSAFE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_plan_warm(ruda_plan plan, ruda_stream stream) RUDA_NX;
 
 /** Writes which kernel was chosen and, line by line, why each better one declined. Same buffer rule as

@@ -15,6 +15,7 @@
 #include "ruda/plan.h"
 #include "ruda/position.h"
 #include "ruda/reduce.h"
+#include "ruda/sample.h"
 #include "ruda/sort.h"
 #include "ruda/store.h"
 #include "ruda/tensor.h"

@@ -184,10 +184,13 @@ RUDA_API ruda_status RUDA_CALL ruda_tensor_cast(ruda_stream stream, ruda_tensor 
                                                 ruda_tensor* out) RUDA_NX;
 
 /** Copies `from` into `to`: same shape, any strides, dtypes converted as in ruda_tensor_cast. The two must
- *  not overlap. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_OVERLAP,
- *  RUDA_E_ARGUMENT (`to` is read-only, stream of another context), RUDA_E_WRONG_STREAM,
- *  RUDA_E_STREAM_POISONED, RUDA_E_CAPTURE_UNSAFE, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET,
- *  RUDA_E_CALLBACK, RUDA_E_DEVICE. [T] */
+ *  not overlap. `from` may belong to another context, of another device or backend, when it is contiguous
+ *  and of the dtype of `to`: the copy is ordered after its last writer, goes from device to device where
+ *  there is a way and through the host, waiting, where there is none; it is not capturable.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_OVERLAP, RUDA_E_ARGUMENT (`to`
+ *  is read-only, stream of another context), RUDA_E_UNSUPPORTED (`from` of another context has strides),
+ *  RUDA_E_WRONG_STREAM, RUDA_E_STREAM_POISONED, RUDA_E_CAPTURE_UNSAFE, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE,
+ *  RUDA_E_BUDGET, RUDA_E_CALLBACK, RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_copy(ruda_stream stream, ruda_tensor from, ruda_tensor to) RUDA_NX;
 
 /** Exports a tensor by DLPack 1.x; the result holds a reference until its deleter is called. consumer =

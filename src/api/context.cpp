@@ -152,11 +152,8 @@ ruda_status ruda_stream_sync(ruda_stream stream) noexcept {
 }
 
 ruda_status ruda_stream_query(ruda_stream stream) noexcept {
-  return guard(__func__, [&]() -> ruda_status {
-    Stream& s = get_stream(stream);
-    s.check_healthy();
-    return s.queue().done() ? RUDA_OK : RUDA_PENDING;
-  });
+  return guard(__func__,
+               [&]() -> ruda_status { return get_stream(stream).query() ? RUDA_OK : RUDA_PENDING; });
 }
 
 ruda_status ruda_stream_wait(ruda_stream stream, ruda_event event) noexcept {

@@ -9,12 +9,11 @@ using namespace ruda;
 
 namespace {
 
-Stream& stream_for(PagedSchedule& schedule, ruda_stream handle, const char* call) {
+Stream& stream_for(PagedSchedule& schedule, ruda_stream handle) {
   Stream& stream = get_stream(handle, 1);
   RUDA_CHECK(stream.context().cell() == schedule.cell()->root, RUDA_E_ARGUMENT, 1,
              "stream: belongs to another context than the schedule");
   stream.check_healthy();
-  stream.check_not_capturing(call);
   return stream;
 }
 
@@ -43,15 +42,16 @@ ruda_status ruda_paged_schedule_set(ruda_paged_schedule schedule, ruda_stream st
                                     uint32_t queries) noexcept {
   return guard(__func__, [&] {
     PagedSchedule& s = get_schedule(schedule);
-    s.set(stream_for(s, stream, "ruda_paged_schedule_set"),
-          {tables, table_pages, lengths, sequences, sequence_ids, positions, queries});
+    Stream& on = stream_for(s, stream);
+    on.check_not_capturing("ruda_paged_schedule_set");
+    s.set(on, {tables, table_pages, lengths, sequences, sequence_ids, positions, queries});
   });
 }
 
 ruda_status ruda_paged_schedule_advance(ruda_paged_schedule schedule, ruda_stream stream) noexcept {
   return guard(__func__, [&] {
     PagedSchedule& s = get_schedule(schedule);
-    s.advance(stream_for(s, stream, "ruda_paged_schedule_advance"));
+    s.advance(stream_for(s, stream));
   });
 }
 

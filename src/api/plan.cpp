@@ -38,9 +38,12 @@ ruda_status ruda_plan_get_slot(ruda_plan plan, uint32_t slot, const char** out_n
 ruda_status ruda_plan_warm(ruda_plan plan, ruda_stream stream) noexcept {
   return guard(__func__, [&] {
     const Plan& p = get<Plan>(plan, 0, "plan");
-    const Stream& s = get_stream(stream, 1);
+    Stream& s = get_stream(stream, 1);
     RUDA_CHECK(&s.context() == &p.context, RUDA_E_ARGUMENT, 1,
                "stream: belongs to another context than the plan");
+    s.check_healthy();
+    s.check_not_capturing("ruda_plan_warm");
+    p.program->tune(s);
   });
 }
 

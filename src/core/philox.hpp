@@ -8,7 +8,7 @@
 
 namespace ruda {
 
-inline std::array<uint32_t, 4> philox(uint64_t seed, uint64_t counter, uint64_t stream = 0) {
+constexpr std::array<uint32_t, 4> philox(uint64_t seed, uint64_t counter, uint64_t stream = 0) {
   uint32_t key[2] = {uint32_t(seed), uint32_t(seed >> 32)};
   uint32_t x[4] = {uint32_t(counter), uint32_t(counter >> 32), uint32_t(stream), uint32_t(stream >> 32)};
   for (int round = 0; round < 10; ++round) {
@@ -23,7 +23,7 @@ inline std::array<uint32_t, 4> philox(uint64_t seed, uint64_t counter, uint64_t 
 }
 
 // In [0, 1), 53 bits.
-inline double philox_uniform(uint64_t seed, uint64_t counter, uint64_t stream = 0) {
+constexpr double philox_uniform(uint64_t seed, uint64_t counter, uint64_t stream = 0) {
   const auto x = philox(seed, counter, stream);
   return double((uint64_t(x[0]) << 32 | x[1]) >> 11) * 0x1p-53;
 }

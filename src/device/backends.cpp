@@ -6,10 +6,21 @@
 
 namespace ruda {
 
+bool Device::copy_from(DeviceStream&, void*, Device&, const void*, uint64_t) { return false; }
+void Device::release_after(void* data, uint64_t bytes,
+                           std::span<const std::shared_ptr<DeviceStream>>) noexcept {
+  release(data, bytes, nullptr);
+}
 void Device::retire(std::function<void()> done, std::span<const std::shared_ptr<DeviceStream>>) noexcept {
   done();
 }
 
+std::unique_ptr<DeviceRing> Device::open_ring(DeviceStream&) {
+  fail(RUDA_E_UNSUPPORTED, -1, "ring: this backend runs work at the call");
+}
+void DeviceStream::advance(const ScheduleImage&) {
+  fail(RUDA_E_UNSUPPORTED, -1, "schedule: this backend has no image of it");
+}
 void DeviceStream::begin_capture() {
   fail(RUDA_E_UNSUPPORTED, 0, "capture: this backend runs work at the call");
 }

@@ -23,6 +23,14 @@ class DeviceEvent {
 class DeviceGraph {
  public:
   virtual ~DeviceGraph() = default;
+  // Kernels and copies of one launch; 0 where the backend does not count.
+  virtual uint64_t nodes() const { return 0; }
+};
+
+// Where the arrays of a paged schedule lie in its image on the device, in words from `words`.
+struct ScheduleImage {
+  uint32_t* words;  // [queries, sequences, ...]
+  uint64_t ids_word, positions_word, lengths_word;
 };
 
 // A backend's side of an ordered queue. Calls come from any thread.
@@ -39,10 +47,25 @@ class DeviceStream : public std::enable_shared_from_this<DeviceStream> {
   // The handle is gone: storages may still name the stream, its native side may end.
   virtual void close() noexcept {}
 
+  // Submits the step of a paged schedule's image: each sequence with tokens grows by one, which becomes its
+  // query. The host has checked that it can.
+  virtual void advance(const ScheduleImage& image);
+
   // Between begin and end, submitted work is recorded; memory drawn on the stream belongs to the graph.
   virtual void begin_capture();
   virtual std::unique_ptr<DeviceGraph> end_capture();
   virtual void launch(DeviceGraph& graph);
+};
+
+// Hands 32-bit words from a stream's work to the host while later work goes on.
+class DeviceRing {
+ public:
+  static constexpr uint64_t slots = 64;
+  virtual ~DeviceRing() = default;
+  // Submits: the word at `from` on the device becomes the next one. Capturable. One stream only.
+  virtual void post(DeviceStream& stream, const void* from) = 0;
+  // The n-th word posted, from 0, when it has arrived; at most `slots` words back.
+  virtual bool read(uint64_t n, uint32_t& word) const noexcept = 0;
 };
 
 class Device {
@@ -60,10 +83,15 @@ class Device {
   virtual std::unique_ptr<DeviceStream> open_stream() = 0;
   virtual std::unique_ptr<DeviceStream> wrap_stream(void* native, uint32_t flags) = 0;
   virtual std::unique_ptr<DeviceEvent> open_event() = 0;
+  // Asynchronous devices only; `stream` is the one that will post.
+  virtual std::unique_ptr<DeviceRing> open_ring(DeviceStream& stream);
 
   // Memory aligned to 256 bytes. `stream` null: usable at once on every stream.
   virtual void* allocate(uint64_t bytes, DeviceStream* stream) = 0;
   virtual void release(void* data, uint64_t bytes, DeviceStream* stream) noexcept = 0;
+  // As release(), once the work submitted so far to `streams` has ended. Never waits.
+  virtual void release_after(void* data, uint64_t bytes,
+                             std::span<const std::shared_ptr<DeviceStream>> streams) noexcept;
   virtual void trim() = 0;
   // Calls `done` once the work submitted so far to `streams` has ended. Never waits.
   virtual void retire(std::function<void()> done,
@@ -78,6 +106,9 @@ class Device {
   // Between host and device, contiguous. read() returns when the bytes have arrived.
   virtual void write(DeviceStream& stream, void* to, const void* from, uint64_t bytes) = 0;
   virtual void read(DeviceStream& stream, void* to, const void* from, uint64_t bytes) = 0;
+  // Submits a copy from memory that `owner`, another context's device, holds; the stream is ordered after its
+  // writers. False when the two have no way but through the host.
+  virtual bool copy_from(DeviceStream& stream, void* to, Device& owner, const void* from, uint64_t bytes);
 };
 
 // Makes a device current while it lives.

@@ -13,6 +13,13 @@ namespace {
 
 constexpr uint64_t text_capacity = 1025;  // of ruda_session_next_text: longest token and the NUL
 
+void check_text(char* text, uint64_t capacity) {
+  RUDA_CHECK(text, RUDA_E_NULL, 1, "text is NULL");
+  RUDA_CHECK(capacity >= text_capacity, RUDA_E_ARGUMENT, 2, "capacity is %llu, expected at least %llu",
+             (unsigned long long)capacity, (unsigned long long)text_capacity);
+  text[0] = 0;
+}
+
 Session& get_session(ruda_session handle) { return get<Session>(handle, 0, "session"); }
 
 StopSign stop_sign(ruda_cancel cancel, int arg) {
@@ -42,7 +49,7 @@ ruda_status ruda_session_set_sampling(ruda_session session, const ruda_sampling*
     Session& s = get_session(session);
     ruda_sampling options = RUDA_SAMPLING_INIT;
     if (sampling) options = struct_in(sampling, 1, "sampling");
-    s.sampler().set(options, 1);
+    s.set_sampling(options, 1);
   });
 }
 
@@ -99,14 +106,21 @@ ruda_status ruda_session_next_text(ruda_session session, char* text, uint64_t ca
     if (out_needed) *out_needed = 0;
     if (out_token) *out_token = -1;
     Session& s = get_session(session);
-    RUDA_CHECK(text, RUDA_E_NULL, 1, "text is NULL");
-    RUDA_CHECK(capacity >= text_capacity, RUDA_E_ARGUMENT, 2, "capacity is %llu, expected at least %llu",
-               (unsigned long long)capacity, (unsigned long long)text_capacity);
-    text[0] = 0;
+    check_text(text, capacity);
     const Session::Next step = s.next(StopSign{});
     text_out(s.take_text(step), text, capacity, out_needed, 1);
     if (out_token) *out_token = step.token;
     return step.finish == RUDA_FINISH_NONE ? RUDA_OK : RUDA_END_OF_DATA;
+  });
+}
+
+ruda_status ruda_session_flush_text(ruda_session session, char* text, uint64_t capacity,
+                                    uint64_t* out_needed) noexcept {
+  return guard(__func__, [&] {
+    if (out_needed) *out_needed = 0;
+    Session& s = get_session(session);
+    check_text(text, capacity);
+    text_out(s.rest(), text, capacity, out_needed, 1);
   });
 }
 

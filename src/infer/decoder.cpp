@@ -49,7 +49,13 @@ Decoder::Decoder(const model::LanguageModel& model, const ruda_session_desc& des
   logits_.resize(size_t(c.vocab));
 }
 
+Replay& Decoder::replay() {
+  if (!replay_) replay_ = std::make_unique<Replay>(model_, cache_, stream_, capacity_);
+  return *replay_;
+}
+
 Step& Decoder::step_for(int64_t tokens) {
+  if (tokens == 1 && stream_->context().asynchronous()) return replay().step();
   const auto found =
       std::find_if(steps_.begin(), steps_.end(), [&](const auto& step) { return step->tokens() == tokens; });
   if (found != steps_.end()) {
@@ -61,19 +67,53 @@ Step& Decoder::step_for(int64_t tokens) {
   return *steps_.front();
 }
 
-void Decoder::run(std::span<const int32_t> tokens, uint64_t start, const StopSign& stop) {
-  const uint64_t end = start + tokens.size();
+void Decoder::check_room(uint64_t end) const {
   RUDA_CHECK(end <= capacity_, RUDA_E_BUDGET, -1, "session: %llu tokens, it holds %llu",
              (unsigned long long)end, (unsigned long long)capacity_);
-  const uint32_t used_pages = uint32_t((end + page_size - 1) / page_size), length = uint32_t(end);
-  std::vector<uint32_t> pages(used_pages), sequences(tokens.size(), 0), positions(tokens.size());
+}
+
+void Decoder::run(std::span<const int32_t> tokens, uint64_t start, const StopSign& stop) {
+  const uint64_t end = start + tokens.size();
+  check_room(end);
+  forget_choices();
+  // All pages: those past the end are the reserve of later steps.
+  const uint32_t length = uint32_t(end);
+  std::vector<uint32_t> pages(static_cast<size_t>(cache_.pages)), sequences(tokens.size(), 0),
+      positions(tokens.size());
   std::iota(pages.begin(), pages.end(), 0u);
   std::iota(positions.begin(), positions.end(), uint32_t(start));
   ok(ruda_paged_schedule_set(cache_.schedule.get(), handle_of<ruda_stream>(*stream_), pages.data(),
-                             used_pages, &length, 1, sequences.data(), positions.data(),
+                             uint32_t(pages.size()), &length, 1, sequences.data(), positions.data(),
                              uint32_t(tokens.size())));
   const std::vector<int32_t> signed_positions(positions.begin(), positions.end());
-  step_for(int64_t(tokens.size())).run(cache_, tokens.data(), signed_positions.data(), logits_.data(), stop);
+  Step& step = step_for(int64_t(tokens.size()));
+  step.write_inputs(tokens.data(), signed_positions.data());
+  step.run(cache_, stop);
+  latest_ = step.logits();
+  downloaded_ = false;
+}
+
+void Decoder::step(const Choice& choice, const StopSign& stop) {
+  const size_t count = choice.history.size();
+  if (!stream_->context().asynchronous() || count < 2) return run(choice.history.last(1), count - 1, stop);
+  check_room(count);
+  replay().submit(choice);
+  latest_ = replay_->step().logits();
+  downloaded_ = false;
+}
+
+void Decoder::step_ahead(uint64_t position) {
+  check_room(position + 1);
+  replay_->submit_ahead(uint32_t(position));
+  downloaded_ = false;
+}
+
+std::span<const float> Decoder::logits() {
+  if (!downloaded_)
+    ok(ruda_tensor_read(handle_of<ruda_stream>(*stream_), handle(latest_), logits_.data(),
+                        logits_.size() * sizeof(float)));
+  downloaded_ = true;
+  return logits_;
 }
 
 }  // namespace ruda::infer

@@ -41,10 +41,10 @@ void Linear::run(ruda_stream stream, ruda_workspace workspace, const Ref<Tensor>
   ok(ruda_plan_execute(plan_.get(), stream, workspace, bindings, bias ? 4 : 3, opts));
 }
 
-uint64_t Linear::workspace_bytes() const {
+ruda_plan_info Linear::info() const {
   ruda_plan_info info = RUDA_PLAN_INFO_INIT;
   ok(ruda_plan_query(plan_.get(), &info));
-  return info.workspace_bytes;
+  return info;
 }
 
 }  // namespace ruda::infer

@@ -2,6 +2,8 @@
 // ruda_sampling.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "core/sample_row.hpp"
+
 #include <ruda/infer.h>
 
 #include <cstdint>
@@ -20,28 +22,18 @@ class Sampler {
   // history: tokens so far, oldest first. Throws RUDA_E_ARGUMENT when no logit can be chosen.
   int32_t choose(std::span<const float> logits, std::span<const int32_t> history);
 
+  const SampleOptions& options() const { return options_; }
+
   // Where the random sequence stands, to save and to restore.
   uint64_t draws() const { return draws_; }
   void set_draws(uint64_t draws) { draws_ = draws; }
 
  private:
-  struct Candidate {
-    float logit;
-    int32_t token;
-  };
-  static bool better(const Candidate& a, const Candidate& b) {
-    return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);
-  }
-  void penalise(std::span<const int32_t> history);
-  void keep_top_k();
-  // Sorted best first until `mass` of the probability is covered, or all. Returns how many are kept.
-  size_t keep_top_p(double top_p);
-
-  ruda_sampling options_;
+  SampleOptions options_;
   uint64_t draws_ = 0;
-  std::vector<Candidate> candidates_;
   std::vector<float> adjusted_;
   std::vector<uint32_t> seen_;
+  std::vector<SampleCandidate> candidates_;
   std::vector<double> weights_;
 };
 

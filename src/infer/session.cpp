@@ -25,12 +25,15 @@ class Stopwatch {
 Session::Session(Ref<model::LanguageModel> model, const ruda_session_desc& desc)
     : model_(std::move(model)), decoder_(*model_, desc) {}
 
+void Session::compute_pending(const StopSign& stop) {
+  if (!pending_) return;
+  decoder_.step({sampler_.options(), sampler_.draws(), tokens_}, stop);
+  pending_ = false;
+  has_logits_ = true;
+}
+
 std::span<const float> Session::logits() {
-  if (pending_) {
-    decoder_.run({&tokens_.back(), 1}, tokens_.size() - 1, StopSign{});
-    pending_ = false;
-    has_logits_ = true;
-  }
+  compute_pending(StopSign{});
   RUDA_CHECK(has_logits_, RUDA_E_STATE, 0, "session: has no logits, give it a prompt first");
   return decoder_.logits();
 }
@@ -54,6 +57,7 @@ void Session::prompt(std::span<const int32_t> tokens, ruda_progress_fn progress,
   // Keep the common beginning, but compute at least the last token: its logits are wanted.
   if (pending_) tokens_.pop_back();
   pending_ = false;
+  decoder_.forget_choices();
   size_t same = 0;
   while (same < tokens_.size() && same + 1 < tokens.size() && tokens_[same] == tokens[same]) ++same;
   tokens_.resize(same);
@@ -79,29 +83,40 @@ void Session::prompt(std::span<const int32_t> tokens, ruda_progress_fn progress,
   has_logits_ = true;
 }
 
-Session::Next Session::next(const StopSign& stop) {
+int32_t Session::take_choice(bool more) {
+  try {
+    if (more) decoder_.step_ahead(tokens_.size());
+    const int32_t token = decoder_.take_choice();
+    if (token < 0) decoder_.drop_ahead();
+    RUDA_CHECK(token >= 0, RUDA_E_ARGUMENT, -1, "sampling: all %lld logits are NaN or minus infinity",
+               (long long)model_->config().vocab);
+    if (!sampler_.options().greedy()) sampler_.set_draws(sampler_.draws() + 1);
+    return token;
+  } catch (...) {
+    // The logits after the last token may be gone: it is computed anew.
+    decoder_.forget_choices();
+    pending_ = true;
+    has_logits_ = false;
+    throw;
+  }
+}
+
+Session::Next Session::next(const StopSign& stop, bool more) {
   RUDA_CHECK(has_logits_ || pending_, RUDA_E_STATE, 0, "session: has no logits, give it a prompt first");
   const Stopwatch watch(generate_seconds_);
   stop.check();
-  if (pending_) {
-    if (tokens_.size() > decoder_.capacity()) {
-      finish_ = RUDA_FINISH_CAPACITY;
-      return {-1, finish_};
-    }
-    decoder_.run({&tokens_.back(), 1}, tokens_.size() - 1, stop);
-    pending_ = false;
-    has_logits_ = true;
-  }
+  compute_pending(stop);
   if (tokens_.size() >= decoder_.capacity()) {
     finish_ = RUDA_FINISH_CAPACITY;
     return {-1, finish_};
   }
   Next step;
-  step.token = sampler_.choose(decoder_.logits(), tokens_);
+  const bool chosen = decoder_.has_choice();
+  step.token = chosen ? take_choice(more) : sampler_.choose(decoder_.logits(), tokens_);
   if (model_->tokenizer().is_end(step.token)) step.finish = RUDA_FINISH_EOS;
   tokens_.push_back(step.token);
-  pending_ = true;
-  has_logits_ = false;
+  pending_ = !(chosen && more);
+  has_logits_ = !pending_;
   ++generated_tokens_;
   finish_ = step.finish;
   return step;
@@ -124,7 +139,7 @@ uint32_t Session::generate(const ruda_generate_options& options, const StopSign&
     if (options.max_new_tokens && made == options.max_new_tokens)
       step.finish = RUDA_FINISH_LENGTH;
     else
-      step = next(stop);
+      step = next(stop, made + 1 != options.max_new_tokens);
     std::string text = filter.push(take_text(step));
     if (filter.stopped()) step.finish = RUDA_FINISH_STOP;
     if (step.finish != RUDA_FINISH_NONE && !filter.stopped()) text += filter.finish();
@@ -141,7 +156,10 @@ void Session::rewind(uint64_t count) {
   RUDA_CHECK(count <= tokens_.size(), RUDA_E_ARGUMENT, 1, "count is %llu, the session holds %zu tokens",
              (unsigned long long)count, tokens_.size());
   if (pending_ && count < tokens_.size()) pending_ = false;
-  if (count < tokens_.size()) has_logits_ = false;
+  if (count < tokens_.size()) {
+    has_logits_ = false;
+    decoder_.forget_choices();
+  }
   tokens_.resize(count);
   stream_ = text::TextStream(RUDA_DECODE_SKIP_SPECIAL);
 }

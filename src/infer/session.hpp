@@ -19,7 +19,10 @@ class Session final : public Object {
   Session(Ref<model::LanguageModel> model, const ruda_session_desc& desc);
 
   const model::LanguageModel& model() const { return *model_; }
-  Sampler& sampler() { return sampler_; }
+  void set_sampling(const ruda_sampling& options, int arg) {
+    sampler_.set(options, arg);
+    decoder_.forget_choices();  // made with the former options
+  }
   const std::vector<int32_t>& tokens() const { return tokens_; }
   // Logits after the latest token; RUDA_E_STATE when there are none.
   std::span<const float> logits();
@@ -30,9 +33,12 @@ class Session final : public Object {
     int32_t token = -1;
     uint32_t finish = RUDA_FINISH_NONE;
   };
-  Next next(const StopSign& stop);
+  // more: another call is likely, so the device may go ahead.
+  Next next(const StopSign& stop, bool more = true);
   // Text that became certain with the token just returned by next().
   std::string take_text(const Next& step);
+  // Text that is held back until more tokens come: an end that the caller chose gives it out.
+  std::string rest() { return stream_.finish(); }
   uint32_t generate(const ruda_generate_options& options, const StopSign& stop);
   void rewind(uint64_t count);
   void info(ruda_session_info& info) const;
@@ -41,6 +47,10 @@ class Session final : public Object {
   Ref<model::LanguageModel> model_;
   Decoder decoder_;
   Sampler sampler_;
+  void compute_pending(const StopSign& stop);
+  // The device's choice; `more` submits the step that follows it first.
+  int32_t take_choice(bool more);
+
   std::vector<int32_t> tokens_;  // all in the cache, but the last one while `pending_`
   bool pending_ = false;         // the last token was chosen and not yet computed
   bool has_logits_ = false;

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "infer/step.hpp"
 
+#include "plan/paged_schedule.hpp"
+
 #include <ruda/elementwise.h>
 #include <ruda/embedding.h>
 #include <ruda/norm.h>
@@ -87,10 +89,20 @@ Ref<Tensor> Step::view(const Ref<Tensor>& tensor, std::initializer_list<int64_t>
   return Ref<Tensor>::adopt(&get_tensor(out, -1));
 }
 
-void Step::need(const Owned<ruda_plan>& plan) {
-  ruda_plan_info info = RUDA_PLAN_INFO_INIT;
-  ok(ruda_plan_query(plan.get(), &info));
+Ref<Tensor> Step::slice(const Ref<Tensor>& tensor, int axis, int64_t begin, int64_t end) {
+  const Layout& layout = tensor->layout();
+  int64_t from[RUDA_MAX_RANK] = {}, to[RUDA_MAX_RANK];
+  std::copy_n(layout.shape, layout.rank, to);
+  from[axis] = begin;
+  to[axis] = end;
+  ruda_tensor out = nullptr;
+  ok(ruda_tensor_slice(handle(tensor), from, to, nullptr, uint32_t(layout.rank), &out));
+  return Ref<Tensor>::adopt(&get_tensor(out, -1));
+}
+
+void Step::need(const ruda_plan_info& info) {
   workspace_bytes_ = std::max(workspace_bytes_, info.workspace_bytes);
+  capturable_ = capturable_ && info.capturable;
 }
 
 const Linear& Step::linear(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor>& bias,
@@ -100,34 +112,68 @@ const Linear& Step::linear(const Ref<Tensor>& x, const Ref<Tensor>& weight, cons
   const auto found = linears_.find(key);
   if (found != linears_.end()) return found->second;
   Linear& made = linears_.emplace(key, Linear(x, weight, bias, y)).first->second;
-  workspace_bytes_ = std::max(workspace_bytes_, made.workspace_bytes());
+  need(made.info());
   return made;
+}
+
+// One buffer for q, k and v where their weights are one matrix in every layer.
+void Step::make_attention_buffers() {
+  const model::DecoderConfig& c = model_.config();
+  const auto& layers = model_.weights().layers;
+  const int64_t heads = c.q_heads + 2 * c.kv_heads, keys = c.q_heads + c.kv_heads;
+  if (std::all_of(layers.begin(), layers.end(), [](const auto& l) { return bool(l.qkv); })) {
+    qkv_ = buffer(RUDA_F32, {tokens_, heads * c.head_dim});
+    const Ref<Tensor> all = view(qkv_, {tokens_, heads, c.head_dim});
+    q_heads_ = slice(all, 1, 0, c.q_heads);
+    k_heads_ = slice(all, 1, c.q_heads, keys);
+    v_heads_ = slice(all, 1, keys, heads);
+    turned_heads_ = slice(all, 1, 0, keys);
+    return;
+  }
+  q_ = buffer(RUDA_F32, {tokens_, c.q_heads * c.head_dim});
+  k_ = buffer(RUDA_F32, {tokens_, c.kv_heads * c.head_dim});
+  v_ = buffer(RUDA_F32, {tokens_, c.kv_heads * c.head_dim});
+  q_heads_ = view(q_, {tokens_, c.q_heads, c.head_dim});
+  k_heads_ = view(k_, {tokens_, c.kv_heads, c.head_dim});
+  v_heads_ = view(v_, {tokens_, c.kv_heads, c.head_dim});
+}
+
+void Step::make_feed_forward_buffers() {
+  const int64_t width = model_.config().ff_width;
+  const auto& layers = model_.weights().layers;
+  if (std::all_of(layers.begin(), layers.end(), [](const auto& l) { return bool(l.gate_up); })) {
+    gate_up_ = buffer(RUDA_F32, {tokens_, 2 * width});
+    gate_ = slice(gate_up_, 1, 0, width);
+    up_ = slice(gate_up_, 1, width, 2 * width);
+    gated_ = buffer(RUDA_F32, {tokens_, width});
+    return;
+  }
+  gate_ = buffer(RUDA_F32, {tokens_, width});
+  up_ = buffer(RUDA_F32, {tokens_, width});
+  gated_ = gate_;
 }
 
 Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stream>& stream, int64_t tokens)
     : model_(model), stream_(stream), tokens_(tokens) {
   const model::DecoderConfig& c = model.config();
   const model::DecoderWeights& w = model.weights();
-  const int64_t q_width = c.q_heads * c.head_dim, kv_width = c.kv_heads * c.head_dim;
   ids_ = buffer(RUDA_I32, {tokens});
-  positions_ = buffer(RUDA_I32, {tokens});
+  positions_ = get<PagedSchedule>(cache.schedule.get(), -1, "schedule").device_positions(tokens);
+  writes_positions_ = !positions_;
+  if (writes_positions_) positions_ = buffer(RUDA_I32, {tokens});
   hidden_ = buffer(RUDA_F32, {tokens, c.width});
   normed_ = buffer(RUDA_F32, {tokens, c.width});
   delta_ = buffer(RUDA_F32, {tokens, c.width});
-  q_ = buffer(RUDA_F32, {tokens, q_width});
-  k_ = buffer(RUDA_F32, {tokens, kv_width});
-  v_ = buffer(RUDA_F32, {tokens, kv_width});
-  context_ = buffer(RUDA_F32, {tokens, q_width});
-  gate_ = buffer(RUDA_F32, {tokens, c.ff_width});
-  up_ = buffer(RUDA_F32, {tokens, c.ff_width});
-  q_heads_ = view(q_, {tokens, c.q_heads, c.head_dim});
-  k_heads_ = view(k_, {tokens, c.kv_heads, c.head_dim});
-  v_heads_ = view(v_, {tokens, c.kv_heads, c.head_dim});
+  context_ = buffer(RUDA_F32, {tokens, c.q_heads * c.head_dim});
   context_heads_ = view(context_, {tokens, c.q_heads, c.head_dim});
-  const int64_t begin[] = {tokens - 1, 0}, end[] = {tokens, c.width};
-  ruda_tensor last = nullptr;
-  ok(ruda_tensor_slice(handle(hidden_), begin, end, nullptr, 2, &last));
-  last_hidden_ = Ref<Tensor>::adopt(&get_tensor(last, -1));
+  make_attention_buffers();
+  make_feed_forward_buffers();
+  if (tokens == 1 && model.context().asynchronous()) {
+    middle_ = buffer(RUDA_F32, {1, c.width});
+    middle_row_ = view(middle_, {c.width});
+    hidden_row_ = view(hidden_, {c.width});
+  }
+  last_hidden_ = slice(hidden_, 0, tokens - 1, tokens);
   last_normed_ = buffer(RUDA_F32, {1, c.width});
   logits_ = buffer(RUDA_F32, {1, c.vocab});
   frequencies_ = divided_frequencies(model, *stream_);
@@ -143,8 +189,12 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
   }
   norm_ = plan_norm(hidden_, w.output_norm, normed_, c.norm_eps);
   last_norm_ = plan_norm(last_hidden_, w.output_norm, last_normed_, c.norm_eps);
-  rope_q_ = plan_rope(q_heads_, positions_, frequencies_, c.rope);
-  rope_k_ = plan_rope(k_heads_, positions_, frequencies_, c.rope);
+  if (qkv_) {
+    rope_q_ = plan_rope(turned_heads_, positions_, frequencies_, c.rope);
+  } else {
+    rope_q_ = plan_rope(q_heads_, positions_, frequencies_, c.rope);
+    rope_k_ = plan_rope(k_heads_, positions_, frequencies_, c.rope);
+  }
   {
     const ruda_tensor_desc kd = describe(k_heads_), vd = describe(v_heads_), kc = describe(cache.keys[0]),
                            vc = describe(cache.values[0]);
@@ -169,11 +219,11 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
     ok(ruda_paged_attention_plan_create(context, &desc, attention_.out()));
   }
   {
-    const ruda_tensor_desc gd = describe(gate_), ud = describe(up_);
+    const ruda_tensor_desc gd = describe(gate_), ud = describe(up_), yd = describe(gated_);
     ruda_silu_mul_desc desc = RUDA_SILU_MUL_DESC_INIT;
     desc.gate = &gd;
     desc.up = &ud;
-    desc.y = &gd;
+    desc.y = &yd;
     ok(ruda_silu_mul_plan_create(context, &desc, silu_mul_.out()));
   }
   {
@@ -186,16 +236,28 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
     ok(ruda_binary_plan_create(context, &desc, add_.out()));
   }
   for (const Owned<ruda_plan>* plan :
-       {&embed_, &norm_, &last_norm_, &rope_q_, &rope_k_, &append_, &attention_, &add_, &silu_mul_})
-    need(*plan);
+       {&embed_, &norm_, &last_norm_, &rope_q_, &rope_k_, &append_, &attention_, &add_, &silu_mul_}) {
+    if (!*plan) continue;
+    ruda_plan_info info = RUDA_PLAN_INFO_INIT;
+    ok(ruda_plan_query(plan->get(), &info));
+    need(info);
+  }
   for (const model::LayerWeights& l : w.layers) {
-    linear(normed_, l.q, l.q_bias, q_);
-    linear(normed_, l.k, l.k_bias, k_);
-    linear(normed_, l.v, l.v_bias, v_);
-    linear(context_, l.output, {}, delta_);
-    linear(normed_, l.gate, {}, gate_);
-    linear(normed_, l.up, {}, up_);
-    linear(gate_, l.down, {}, delta_);
+    if (qkv_) {
+      linear(normed_, l.qkv, l.qkv_bias, qkv_);
+    } else {
+      linear(normed_, l.q, l.q_bias, q_);
+      linear(normed_, l.k, l.k_bias, k_);
+      linear(normed_, l.v, l.v_bias, v_);
+    }
+    linear(context_, l.output, hidden_row_, middle_ ? middle_ : delta_);
+    if (gate_up_) {
+      linear(normed_, l.gate_up, {}, gate_up_);
+    } else {
+      linear(normed_, l.gate, {}, gate_);
+      linear(normed_, l.up, {}, up_);
+    }
+    linear(gated_, l.down, middle_row_, middle_ ? hidden_ : delta_);
   }
   linear(last_normed_, w.output, {}, logits_);
   ok(ruda_workspace_create(context, workspace_bytes_, workspace_.out()));
@@ -229,11 +291,16 @@ void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
           {bind(RUDA_RMS_NORM_X, hidden_), bind(RUDA_RMS_NORM_GAMMA, l.attention_norm),
            bind(RUDA_RMS_NORM_Y, normed_)},
           opts);
-  multiply(normed_, l.q, l.q_bias, q_, opts);
-  multiply(normed_, l.k, l.k_bias, k_, opts);
-  multiply(normed_, l.v, l.v_bias, v_, opts);
-  rotate(rope_q_, q_heads_);
-  rotate(rope_k_, k_heads_);
+  if (qkv_) {
+    multiply(normed_, l.qkv, l.qkv_bias, qkv_, opts);
+    rotate(rope_q_, turned_heads_);
+  } else {
+    multiply(normed_, l.q, l.q_bias, q_, opts);
+    multiply(normed_, l.k, l.k_bias, k_, opts);
+    multiply(normed_, l.v, l.v_bias, v_, opts);
+    rotate(rope_q_, q_heads_);
+    rotate(rope_k_, k_heads_);
+  }
   execute(append_,
           {bind(RUDA_PAGED_APPEND_K, k_heads_), bind(RUDA_PAGED_APPEND_V, v_heads_),
            bind_handle(RUDA_PAGED_APPEND_SCHEDULE, cache.schedule.get()),
@@ -246,34 +313,41 @@ void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
            bind_handle(RUDA_PAGED_ATTENTION_SCHEDULE, cache.schedule.get()),
            bind(RUDA_PAGED_ATTENTION_OUT, context_heads_)},
           opts);
-  multiply(context_, l.output, {}, delta_, opts);
   const auto add_delta = [&] {
     execute(add_, {bind(RUDA_BINARY_A, hidden_), bind(RUDA_BINARY_B, delta_), bind(RUDA_BINARY_Y, hidden_)},
             opts);
   };
-  add_delta();
+  multiply(context_, l.output, hidden_row_, middle_ ? middle_ : delta_, opts);
+  if (!middle_) add_delta();
   execute(norm_,
-          {bind(RUDA_RMS_NORM_X, hidden_), bind(RUDA_RMS_NORM_GAMMA, l.feed_forward_norm),
+          {bind(RUDA_RMS_NORM_X, middle_ ? middle_ : hidden_), bind(RUDA_RMS_NORM_GAMMA, l.feed_forward_norm),
            bind(RUDA_RMS_NORM_Y, normed_)},
           opts);
-  multiply(normed_, l.gate, {}, gate_, opts);
-  multiply(normed_, l.up, {}, up_, opts);
+  if (gate_up_) {
+    multiply(normed_, l.gate_up, {}, gate_up_, opts);
+  } else {
+    multiply(normed_, l.gate, {}, gate_, opts);
+    multiply(normed_, l.up, {}, up_, opts);
+  }
   execute(silu_mul_,
-          {bind(RUDA_SILU_MUL_GATE, gate_), bind(RUDA_SILU_MUL_UP, up_), bind(RUDA_SILU_MUL_Y, gate_)}, opts);
-  multiply(gate_, l.down, {}, delta_, opts);
-  add_delta();
+          {bind(RUDA_SILU_MUL_GATE, gate_), bind(RUDA_SILU_MUL_UP, up_), bind(RUDA_SILU_MUL_Y, gated_)},
+          opts);
+  multiply(gated_, l.down, middle_row_, middle_ ? hidden_ : delta_, opts);
+  if (!middle_) add_delta();
 }
 
-void Step::run(const Cache& cache, const int32_t* ids, const int32_t* positions, float* logits,
-               const StopSign& stop) {
+void Step::write_inputs(const int32_t* ids, const int32_t* positions) {
   const ruda_stream stream = handle_of<ruda_stream>(*stream_);
+  const uint64_t bytes = uint64_t(tokens_) * sizeof(int32_t);
+  ok(ruda_tensor_write(stream, handle(ids_), ids, bytes));
+  if (writes_positions_) ok(ruda_tensor_write(stream, handle(positions_), positions, bytes));
+}
+
+void Step::run(const Cache& cache, const StopSign& stop) {
   ruda_exec_opts opts{};
   opts.struct_size = sizeof opts;
   if (stop.cancel) opts.cancel = handle_of<ruda_cancel>(*stop.cancel);
   const ruda_exec_opts* given = stop.cancel ? &opts : nullptr;
-  const uint64_t bytes = uint64_t(tokens_) * sizeof(int32_t);
-  ok(ruda_tensor_write(stream, handle(ids_), ids, bytes));
-  ok(ruda_tensor_write(stream, handle(positions_), positions, bytes));
   execute(embed_,
           {bind(RUDA_EMBEDDING_TABLE, model_.weights().embedding), bind(RUDA_EMBEDDING_IDS, ids_),
            bind(RUDA_EMBEDDING_Y, hidden_)},
@@ -284,7 +358,6 @@ void Step::run(const Cache& cache, const int32_t* ids, const int32_t* positions,
            bind(RUDA_RMS_NORM_Y, last_normed_)},
           given);
   multiply(last_normed_, model_.weights().output, {}, logits_, given);
-  ok(ruda_tensor_read(stream, handle(logits_), logits, uint64_t(model_.config().vocab) * sizeof(float)));
 }
 
 }  // namespace ruda::infer

@@ -27,7 +27,7 @@ class Linear {
   Linear(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor>& bias, const Ref<Tensor>& y);
   void run(ruda_stream stream, ruda_workspace workspace, const Ref<Tensor>& x, const Ref<Tensor>& weight,
            const Ref<Tensor>& bias, const Ref<Tensor>& y, const ruda_exec_opts* opts) const;
-  uint64_t workspace_bytes() const;
+  ruda_plan_info info() const;
 
  private:
   Owned<ruda_plan> plan_;
@@ -39,14 +39,22 @@ class Step {
   Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stream>& stream, int64_t tokens);
 
   int64_t tokens() const { return tokens_; }
-  // ids and positions have `tokens` entries; the schedule is set. Logits of the last token go to `logits`.
-  void run(const Cache& cache, const int32_t* ids, const int32_t* positions, float* logits,
-           const StopSign& stop);
+  // Both have `tokens` entries.
+  void write_inputs(const int32_t* ids, const int32_t* positions);
+  // Submits the pass over what the inputs hold; the schedule is set. Capturable where `capturable`.
+  void run(const Cache& cache, const StopSign& stop);
+  const Ref<Tensor>& ids() const { return ids_; }        // I32 [tokens]
+  const Ref<Tensor>& logits() const { return logits_; }  // of the last token, F32 [1, vocab]
+  bool capturable() const { return capturable_; }
 
  private:
   Ref<Tensor> buffer(uint32_t dtype, std::initializer_list<int64_t> shape);
   Ref<Tensor> view(const Ref<Tensor>& tensor, std::initializer_list<int64_t> shape);
-  void need(const Owned<ruda_plan>& plan);
+  // Positions begin..end-1 of an axis.
+  Ref<Tensor> slice(const Ref<Tensor>& tensor, int axis, int64_t begin, int64_t end);
+  void make_attention_buffers();
+  void make_feed_forward_buffers();
+  void need(const ruda_plan_info& info);
   const Linear& linear(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor>& bias,
                        const Ref<Tensor>& y);
   void layer(const Cache& cache, size_t index, const ruda_exec_opts* opts);
@@ -59,8 +67,13 @@ class Step {
   Ref<Stream> stream_;
   int64_t tokens_;
 
-  Ref<Tensor> ids_, positions_, hidden_, normed_, delta_, q_, k_, v_, context_, gate_, up_;
+  Ref<Tensor> ids_, positions_, hidden_, normed_, delta_, q_, k_, v_, qkv_, context_, gate_, up_, gate_up_,
+      gated_;
   Ref<Tensor> q_heads_, k_heads_, v_heads_, context_heads_;  // views [tokens, heads, head_dim]
+  // One token on an asynchronous device: the residual is the bias of the product that it is added to, between
+  // two buffers, which saves a launch. Else empty.
+  Ref<Tensor> middle_, middle_row_, hidden_row_;
+  Ref<Tensor> turned_heads_;  // q and k in one, where they are neighbours
   Ref<Tensor> last_hidden_, last_normed_, logits_;
   Ref<Tensor> frequencies_;
 
@@ -68,6 +81,8 @@ class Step {
   std::map<std::vector<const void*>, Linear> linears_;
   Owned<ruda_workspace> workspace_;
   uint64_t workspace_bytes_ = 0;
+  bool capturable_ = true;
+  bool writes_positions_ = false;
 };
 
 }  // namespace ruda::infer

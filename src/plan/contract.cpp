@@ -103,6 +103,13 @@ Contract& Contract::inout(const char* name, const ruda_tensor_desc* desc) {
   return *this;
 }
 
+Contract& Contract::inout_optional(const char* name, const ruda_tensor_desc* desc) {
+  Operand& operand = add(name, Role::inout);
+  operand.present = desc != nullptr;
+  if (desc) set_layout(operand, desc);
+  return *this;
+}
+
 Contract& Contract::handle(const char* name, Kind kind) {
   add(name, Role::handle).kind = kind;
   return *this;

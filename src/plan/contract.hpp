@@ -46,6 +46,7 @@ class Contract {
   Contract& out_optional(const char* name, const ruda_tensor_desc* desc, bool wanted, uint32_t dtype,
                          const int64_t* shape, int rank);
   Contract& inout(const char* name, const ruda_tensor_desc* desc);
+  Contract& inout_optional(const char* name, const ruda_tensor_desc* desc);
   Contract& handle(const char* name, Kind kind);
   Contract& scalar_f64(const char* name);
   Contract& scalar_i64(const char* name);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/program.hpp"
 
+#include <bit>
 #include <numeric>
 
 namespace ruda {
@@ -70,6 +71,15 @@ Tensor& check_tensor(const Program& program, const Stream& stream, const ruda_bi
   return tensor;
 }
 
+// Memory of an output meets that of another operand: legal for the very tensor where the operator allows it,
+// and where no byte is shared.
+void check_overlap(const Problem& problem, int out, const Tensor& output, int s, const Tensor& other) {
+  const bool same = output.data() == other.data() && &output.layout() == &other.layout();
+  RUDA_CHECK((same && (problem.operands[size_t(out)].may_alias >> s & 1)) || rows_interleave(output, other),
+             RUDA_E_OVERLAP, arg_bindings, "%s: memory of %s overlaps %s", problem.op->name,
+             problem.operands[size_t(out)].name, problem.operands[size_t(s)].name);
+}
+
 }  // namespace
 
 void execute(const Program& program, Stream& stream, Workspace* workspace, const ruda_binding* bindings,
@@ -80,6 +90,7 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
   RUDA_CHECK(bindings || count == 0, RUDA_E_NULL, arg_bindings, "bindings is NULL with count %u", count);
   stream.check_healthy();
   const uint32_t slot_count = uint32_t(problem.operands.size());
+  const Operand* const operands = problem.operands.data();
   // Only the slots in use are set: clearing all would cost more than the checks.
   Bound slots[max_slots];
   Span spans[max_slots];
@@ -88,30 +99,29 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
     slots[s].data = nullptr;
     tensors[s] = nullptr;
   }
-  uint32_t bound = 0;
+  uint32_t bound = 0, bound_tensors = 0;
 
   for (uint32_t i = 0; i < count; ++i) {
     const ruda_binding& binding = bindings[i];
-    RUDA_CHECK(binding.slot < slot_count, RUDA_E_ARGUMENT, arg_bindings,
-               "bindings[%u]: slot is %u, %s has %u", i, binding.slot, problem.op->name, slot_count);
-    const Operand& operand = problem.operands[binding.slot];
+    const uint32_t slot = binding.slot;
+    RUDA_CHECK(slot < slot_count, RUDA_E_ARGUMENT, arg_bindings, "bindings[%u]: slot is %u, %s has %u", i,
+               slot, problem.op->name, slot_count);
+    const Operand& operand = operands[slot];
     RUDA_CHECK(operand.present, RUDA_E_ARGUMENT, arg_bindings,
                "bindings[%u] (%s): the plan was made without this slot", i, operand.name);
-    RUDA_CHECK(!(bound >> binding.slot & 1), RUDA_E_ARGUMENT, arg_bindings,
-               "bindings[%u] (%s): slot is bound twice", i, operand.name);
-    bound |= 1u << binding.slot;
-    const uint32_t kind = operand.is_tensor()                ? RUDA_BIND_TENSOR
-                          : operand.role == Role::handle     ? RUDA_BIND_HANDLE
-                          : operand.role == Role::scalar_f64 ? RUDA_BIND_F64
-                                                             : RUDA_BIND_I64;
-    RUDA_CHECK(binding.kind == kind, RUDA_E_ARGUMENT, arg_bindings,
-               "bindings[%u] (%s): kind is %u, expected %u", i, operand.name, binding.kind, kind);
+    RUDA_CHECK(!(bound >> slot & 1), RUDA_E_ARGUMENT, arg_bindings, "bindings[%u] (%s): slot is bound twice",
+               i, operand.name);
+    bound |= 1u << slot;
+    RUDA_CHECK(binding.kind == operand.bind_kind(), RUDA_E_ARGUMENT, arg_bindings,
+               "bindings[%u] (%s): kind is %u, expected %u", i, operand.name, binding.kind,
+               operand.bind_kind());
     if (operand.is_tensor()) {
       Tensor& tensor = check_tensor(program, stream, binding, i, operand);
-      tensors[binding.slot] = &tensor;
-      slots[binding.slot].data = tensor.data();
-      spans[binding.slot] = {tensor.data() + tensor.layout().low_bytes,
-                             tensor.data() + tensor.layout().high_bytes};
+      const Layout& layout = tensor.layout();
+      tensors[slot] = &tensor;
+      slots[slot].data = tensor.data();
+      spans[slot] = {tensor.data() + layout.low_bytes, tensor.data() + layout.high_bytes};
+      bound_tensors |= 1u << slot;
     } else if (operand.role == Role::handle) {
       auto* cell = static_cast<Cell*>(binding.v.handle);
       if (!cell || (reinterpret_cast<uintptr_t>(cell) & 63) ||
@@ -119,27 +129,24 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
         fail_handle(cell, operand.kind, arg_bindings, operand.name);
       RUDA_CHECK(cell->root == problem.context->cell(), RUDA_E_ARGUMENT, arg_bindings,
                  "bindings[%u] (%s): belongs to another context than the plan", i, operand.name);
-      slots[binding.slot].object = cell->object;
+      slots[slot].object = cell->object;
     } else if (operand.role == Role::scalar_f64) {
-      slots[binding.slot].f64 = binding.v.f64;
+      slots[slot].f64 = binding.v.f64;
     } else {
-      slots[binding.slot].i64 = binding.v.i64;
+      slots[slot].i64 = binding.v.i64;
     }
   }
-  for (uint32_t s = 0; s < slot_count; ++s)
-    RUDA_CHECK((bound >> s & 1) || problem.operands[s].optional || !problem.operands[s].present,
-               RUDA_E_ARGUMENT, arg_bindings, "slot %u (%s) of %s is not bound", s, problem.operands[s].name,
-               problem.op->name);
-  for (uint32_t out = 0; out < slot_count; ++out) {
-    if (!tensors[out] || !problem.operands[out].is_output()) continue;
-    for (uint32_t s = 0; s < slot_count; ++s) {
-      if (s == out || !tensors[s] || !spans[out].overlaps(spans[s])) continue;
-      const bool same =
-          tensors[out]->data() == tensors[s]->data() && &tensors[out]->layout() == &tensors[s]->layout();
-      RUDA_CHECK(
-          (same && (problem.operands[out].may_alias >> s & 1)) || rows_interleave(*tensors[out], *tensors[s]),
-          RUDA_E_OVERLAP, arg_bindings, "%s: memory of %s overlaps %s", problem.op->name,
-          problem.operands[out].name, problem.operands[s].name);
+  if (const uint32_t missing = program.required_slots() & ~bound) [[unlikely]] {
+    const int s = std::countr_zero(missing);
+    fail(RUDA_E_ARGUMENT, arg_bindings, "slot %d (%s) of %s is not bound", s, operands[s].name,
+         problem.op->name);
+  }
+  for (uint32_t outs = program.output_slots() & bound_tensors; outs; outs &= outs - 1) {
+    const int out = std::countr_zero(outs);
+    for (uint32_t others = bound_tensors & ~(1u << out); others; others &= others - 1) {
+      const int s = std::countr_zero(others);
+      if (spans[out].overlaps(spans[s])) [[unlikely]]
+        check_overlap(problem, out, *tensors[out], s, *tensors[s]);
     }
   }
 

@@ -33,6 +33,11 @@ struct Operand {
   uint32_t may_alias = 0;  // bit s: this output may be the same memory as slot s
 
   bool is_tensor() const { return role <= Role::inout; }
+  uint32_t bind_kind() const {
+    constexpr uint8_t kinds[] = {RUDA_BIND_TENSOR, RUDA_BIND_TENSOR, RUDA_BIND_TENSOR,
+                                 RUDA_BIND_HANDLE, RUDA_BIND_F64,    RUDA_BIND_I64};
+    return kinds[uint8_t(role)];
+  }
   bool is_output() const { return role == Role::output || role == Role::inout; }
   uint32_t dtype() const { return layout->dtype; }
   int rank() const { return layout->rank; }
@@ -190,6 +195,8 @@ struct OpDef {
 
 // Every operator of this build in alphabetical order; generated.
 std::span<const OpDef* const> all_ops();
+// Offsets of the pointers in the operator's descriptor; generated.
+std::span<const uint16_t> option_pointers(const OpDef& op);
 
 #if RUDA_WITH_CUDA
 #define RUDA_CUDA_KERNELS(op) &::ruda::cuda::op

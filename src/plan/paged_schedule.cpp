@@ -113,7 +113,7 @@ void PagedSchedule::set(Stream& stream, const Given& g) {
   upload(stream, tables_word() + uint64_t(g.sequences) * capacity_.max_table_pages);
 }
 
-void PagedSchedule::advance(Stream& stream) {
+void PagedSchedule::check_advance() {
   RUDA_CHECK(generation_, RUDA_E_STATE, 0, "schedule: was never set");
   uint32_t live = 0;
   for (uint32_t s = 0; s < sequences(); ++s) {
@@ -137,7 +137,9 @@ void PagedSchedule::advance(Stream& stream) {
              "schedule: %u sequences have tokens, max_queries is %u", live, capacity_.max_queries);
   runs_.reserve(live);
   slots_.reserve(live);
+}
 
+void PagedSchedule::apply_advance() noexcept {
   uint32_t query = 0;
   for (uint32_t s = 0; s < sequences(); ++s) {
     const uint32_t length = lengths()[s];
@@ -152,7 +154,49 @@ void PagedSchedule::advance(Stream& stream) {
   find_runs();
   find_conflict();
   ++generation_;
-  upload(stream, tables_word());
+}
+
+void PagedSchedule::advance(Stream& stream) {
+  if (stream.capturing()) {
+    RUDA_CHECK(generation_, RUDA_E_STATE, 0, "schedule: was never set");
+    stream.before_launch({this,
+                          [this] {
+                            check_advance();
+                            check_pages_owned();
+                          },
+                          [this] { apply_advance(); }});
+  } else {
+    check_advance();
+    apply_advance();
+  }
+  if (!device_.get()) return;
+  use_on(stream);
+  const DeviceScope scope(stream.device());
+  try {
+    stream.queue().advance(
+        {reinterpret_cast<uint32_t*>(device_->data()), ids_word, positions_word(), lengths_word()});
+  } catch (const Error& error) {
+    if (error.status == RUDA_E_DEVICE) stream.poison(error);
+    throw;
+  }
+  if (!stream.capturing()) return;
+  stream.keep(*device_.get(), true);
+  stream.keep_object(*this);
+}
+
+// A captured append was checked with the schedule of the capture: later steps may not meet a shared page.
+void PagedSchedule::check_pages_owned() const {
+  for (uint32_t s = 0; s < sequences(); ++s) {
+    const uint32_t length = lengths()[s];
+    if (!length) continue;
+    const uint32_t page = table(s)[length / page_size()],
+                   owners = owners_[page] + (length % page_size() == 0);
+    RUDA_CHECK(
+        owners <= 1, RUDA_E_STATE, 0,
+        "schedule: the next token of sequence %u lies in page %u, which %u sequences share; give it its "
+        "own copy first",
+        s, page, owners);
+  }
 }
 
 void PagedSchedule::count_owners(int change) {
@@ -208,6 +252,13 @@ void PagedSchedule::use_on(Stream& stream) const {
   if (!device_.get()) return;
   if (!stream.capturing()) device_->fence(stream);
   device_->note_use(stream, true);
+}
+
+Ref<Tensor> PagedSchedule::device_positions(int64_t count) const {
+  if (!device_.get()) return {};
+  auto& context = static_cast<Context&>(*cell()->root->object);
+  return make<Tensor>(context.cell(), context, device_, context.layouts().contiguous(RUDA_I32, &count, 1),
+                      device_->data() + positions_word() * 4, true);
 }
 
 void PagedSchedule::check_fits(int64_t page_size, int64_t pages, int64_t rows, int arg,

@@ -45,6 +45,8 @@ class PagedSchedule final : public Object {
     uint32_t queries;
   };
   void set(Stream& stream, const Given& given);
+  // On an asynchronous device the image advances there. Under capture each launch of the graph does it, on
+  // the device and here.
   void advance(Stream& stream);
 
   // Consecutive queries of one sequence.
@@ -76,6 +78,9 @@ class PagedSchedule final : public Object {
     return device_.get() ? reinterpret_cast<const uint32_t*>(device_->data()) : words_.get();
   }
 
+  // The queries' positions on the device, I32 [count]; empty where the host's words are the image.
+  Ref<Tensor> device_positions(int64_t count) const;
+
   // Throws RUDA_E_ARGUMENT naming `arg` when a cache of this geometry, or `rows` rows, cannot be used with
   // the schedule.
   void check_fits(int64_t page_size, int64_t pages, int64_t rows, int arg, const char* op) const;
@@ -90,6 +95,9 @@ class PagedSchedule final : public Object {
     return uint32_t((uint64_t(length) + page_size() - 1) / page_size());
   }
   void check(const Given& given);
+  void check_advance();
+  void apply_advance() noexcept;
+  void check_pages_owned() const;
   void count_owners(int change);
   void find_runs();
   void find_conflict();

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/program.hpp"
 
+#include <algorithm>
+
 namespace ruda {
 
 void StopSign::check_armed() const {
@@ -26,6 +28,10 @@ std::shared_ptr<const Program> Program::build(Problem&& problem) {
   RUDA_CHECK(kernels, RUDA_E_UNSUPPORTED, -1, "%s: has no kernel for this backend%s%s", p.op->name,
              p.op->cpu_only_because ? ": " : "", p.op->cpu_only_because ? p.op->cpu_only_because : "");
   p.device().check_usable();
+  for (uint32_t s = 0; s < p.operands.size(); ++s) {
+    if (p.operands[s].present && !p.operands[s].optional) program->required_slots_ |= 1u << s;
+    if (p.operands[s].is_output()) program->output_slots_ |= 1u << s;
+  }
   bool named = p.forced_kernel.empty();
   for (const Kernel& kernel : *kernels) {
     if (!p.forced_kernel.empty() && p.forced_kernel != kernel.name) continue;
@@ -36,13 +42,22 @@ std::shared_ptr<const Program> Program::build(Problem&& problem) {
       verdict = "not deterministic";
     if (!verdict && p.workspace_limit && attempt.bytes_ > p.workspace_limit)
       verdict = "workspace above the limit";
+    // A faster kernel must not cost the promise that the first one keeps.
+    if (!verdict && !program->candidates_.empty() && p.determinism != RUDA_DETERMINISM_NOT_NEEDED &&
+        !attempt.deterministic_ && program->candidates_[0].prepared.deterministic_)
+      verdict = "not deterministic";
     if (!verdict) {
-      program->prepared_ = std::move(attempt);
-      program->kernel_ = &kernel;
-      p.context->log().write(RUDA_LOG_DEBUG, "plan", "%s: %s", p.op->name, kernel.name);
-      return program;
+      program->workspace_bytes_ = std::max(program->workspace_bytes_, attempt.bytes_);
+      program->candidates_.push_back({&kernel, std::move(attempt)});
+      if (!p.autotune) break;
+      continue;
     }
     program->trail_ += std::string("  ") + kernel.name + ": " + verdict + "\n";
+  }
+  if (!program->candidates_.empty()) {
+    program->chosen_.store(&program->candidates_[0], std::memory_order_release);
+    p.context->log().write(RUDA_LOG_DEBUG, "plan", "%s: %s", p.op->name, program->kernel().name);
+    return program;
   }
   RUDA_CHECK(named, RUDA_E_ARGUMENT, -1, "%s: options.kernel is \"%s\", which this backend does not have",
              p.op->name, p.forced_kernel.c_str());
@@ -55,8 +70,9 @@ std::shared_ptr<const Program> Program::build(Problem&& problem) {
 void Program::run_queued(const Bound* slots, std::byte* workspace, Stream& stream,
                          const StopSign& stop) const {
   const DeviceScope scope(stream.device());
+  const Candidate& use = chosen();
   try {
-    kernel_->run(Launch{problem_, prepared_.blob_.data(), slots, workspace, stream, stop});
+    use.kernel->run(Launch{problem_, use.prepared.blob_.data(), slots, workspace, stream, stop});
   } catch (const Error& error) {
     if (error.status == RUDA_E_DEVICE) stream.poison(error);
     throw;
@@ -64,16 +80,26 @@ void Program::run_queued(const Bound* slots, std::byte* workspace, Stream& strea
 }
 
 std::string Program::explain() const {
-  std::string text = std::string(problem_.op->name) + ": " + kernel_->name;
-  if (!prepared_.note_.empty()) text += " (" + prepared_.note_ + ")";
+  const std::lock_guard lock(tune_mutex_);
+  const Candidate& use = chosen();
+  std::string text = std::string(problem_.op->name) + ": " + use.kernel->name;
+  if (!use.prepared.note_.empty()) text += " (" + use.prepared.note_ + ")";
   text += "\n";
-  if (!trail_.empty()) text += "declined before it:\n" + trail_;
+  if (problem_.autotune) {
+    text += "autotune: " + (tuned_ ? tune_note_ : "not timed yet, the first that accepts") + "\n";
+    for (const Candidate& candidate : candidates_)
+      text += std::string("  ") + candidate.kernel->name +
+              (candidate.seconds > 0 ? format(": %.3f us", candidate.seconds * 1e6) : ": not timed") +
+              (&candidate == &use ? " (chosen)\n" : "\n");
+  }
+  if (!trail_.empty())
+    text += std::string(problem_.autotune ? "declined:\n" : "declined before it:\n") + trail_;
   for (const Operand& operand : problem_.operands) {
     if (!operand.is_tensor() || !operand.present) continue;
     text += std::string("  ") + operand.name + ": " + dtype_name(operand.dtype()) + " " +
             operand.layout->shape_text() + (operand.layout->contiguous ? "" : " strided") + "\n";
   }
-  text += "workspace: " + std::to_string(prepared_.bytes_) + " bytes\n";
+  text += "workspace: " + std::to_string(workspace_bytes_) + " bytes\n";
   return text;
 }
 

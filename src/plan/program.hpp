@@ -5,6 +5,13 @@
 
 namespace ruda {
 
+// A kernel that takes the problem, with what it decided.
+struct Candidate {
+  const Kernel* kernel = nullptr;
+  Prepare prepared;
+  double seconds = 0;  // of a run, measured; 0 = not timed
+};
+
 // Immutable once built; shared by plan handles and the eager cache.
 class Program : public std::enable_shared_from_this<Program> {
  public:
@@ -13,25 +20,43 @@ class Program : public std::enable_shared_from_this<Program> {
   static std::shared_ptr<const Program> build(Problem&& problem);
 
   const Problem& problem() const { return problem_; }
-  const Kernel& kernel() const { return *kernel_; }
-  uint64_t workspace_bytes() const { return prepared_.bytes_; }
-  bool capturable() const { return prepared_.capturable_; }
-  bool deterministic() const { return prepared_.deterministic_; }
+  const Kernel& kernel() const { return *chosen().kernel; }
+  // Of the largest candidate, so that a workspace made before ruda_plan_warm stays large enough.
+  uint64_t workspace_bytes() const { return workspace_bytes_; }
+  // Bit s: slot s must be bound; is an output.
+  uint32_t required_slots() const { return required_slots_; }
+  uint32_t output_slots() const { return output_slots_; }
+  bool capturable() const { return chosen().prepared.capturable_; }
+  bool deterministic() const { return chosen().prepared.deterministic_; }
   std::string explain() const;
+
+  // Times all candidates on scratch memory and keeps the fastest, once; nothing to do without the option.
+  void tune(Stream& stream) const;
 
   // Runs with checked slots and a workspace that is large enough.
   void run(const Bound* slots, std::byte* workspace, Stream& stream, const StopSign& stop) const {
     if (problem_.context->asynchronous()) return run_queued(slots, workspace, stream, stop);
-    kernel_->run(Launch{problem_, prepared_.blob_.data(), slots, workspace, stream, stop});
+    const Candidate& use = chosen();
+    use.kernel->run(Launch{problem_, use.prepared.blob_.data(), slots, workspace, stream, stop});
   }
 
  private:
+  const Candidate& chosen() const { return *chosen_.load(std::memory_order_acquire); }
+  void run_candidate(const Candidate& use, const Bound* slots, std::byte* workspace, Stream& stream) const;
+  void measure(Stream& stream, const Bound* slots, std::byte* workspace) const;
+  std::string tune_key() const;
+
   // On the stream's device; a failed submission poisons the stream.
   void run_queued(const Bound* slots, std::byte* workspace, Stream& stream, const StopSign& stop) const;
   Problem problem_;
-  const Kernel* kernel_ = nullptr;
-  Prepare prepared_;
+  mutable std::vector<Candidate> candidates_;  // best first; one unless autotuned
+  mutable std::atomic<const Candidate*> chosen_{nullptr};
+  uint64_t workspace_bytes_ = 0;
+  uint32_t required_slots_ = 0, output_slots_ = 0;
   std::string trail_;
+  mutable std::mutex tune_mutex_;  // of the times in candidates_ and the two below
+  mutable bool tuned_ = false;
+  mutable std::string tune_note_;  // how the choice came about
 };
 
 class Plan final : public Object {

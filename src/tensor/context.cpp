@@ -8,7 +8,8 @@ Context::Context(const ruda_context_desc& desc, std::unique_ptr<Device> opened)
     : device_(std::move(opened)),
       backend_(device_->backend()),
       asynchronous_(device_->asynchronous()),
-      plan_cache_capacity_(desc.plan_cache_capacity ? desc.plan_cache_capacity : 1024) {
+      plan_cache_capacity_(desc.plan_cache_capacity ? desc.plan_cache_capacity : 1024),
+      tune_file_(desc.tune_file ? desc.tune_file : "") {
   log_.set(desc.log, desc.log_user, desc.log_level);
 }
 
@@ -36,13 +37,14 @@ void Stream::fail_unhealthy() const {
   std::lock_guard lock(mutex_);
   const ruda_status first = poison_.load(std::memory_order_relaxed);
   if (!first) return;  // a child of a process whose device survives forks
-  fail_native(RUDA_E_STREAM_POISONED, "ruda", first, "stream: an earlier call failed with %s: %s",
+  fail_native(RUDA_E_STREAM_POISONED, "ruda", first,
+              "stream: an earlier call failed with %s: %s; release the stream and make a new one",
               status_name(first), poison_text_.c_str());
 }
 
 void Stream::fail_capturing(const char* what) {
-  fail(RUDA_E_CAPTURE_UNSAFE, -1, "%s: waits or allocates, which a stream under capture does not allow",
-       what);
+  fail(RUDA_E_CAPTURE_UNSAFE, -1,
+       "%s: waits or allocates, which a stream under capture does not allow; end the capture first", what);
 }
 
 void Stream::begin_capture() {
@@ -50,6 +52,7 @@ void Stream::begin_capture() {
   RUDA_CHECK(!capturing(), RUDA_E_STATE, 0, "stream: is under capture already");
   kept_.clear();
   kept_storages_.clear();
+  steps_.clear();
   queue_->begin_capture();
   capturing_.store(true, std::memory_order_release);
 }
@@ -60,8 +63,16 @@ Stream::Captured Stream::end_capture() {
   Captured captured;
   captured.kept = std::exchange(kept_, {});
   captured.storages = std::exchange(kept_storages_, {});
+  captured.steps = std::exchange(steps_, {});
   captured.graph = queue_->end_capture();
   return captured;
+}
+
+void Stream::before_launch(LaunchStep step) {
+  for (const LaunchStep& other : steps_)
+    RUDA_CHECK(other.owner != step.owner, RUDA_E_STATE, 0,
+               "schedule: this capture advances it already, a graph holds one step of a schedule");
+  steps_.push_back(std::move(step));
 }
 
 void Stream::keep(Storage& storage, bool written) {
@@ -82,6 +93,8 @@ void Graph::launch(Stream& stream) {
   stream.check_healthy();
   stream.check_not_capturing("ruda_graph_launch");
   for (const auto& [storage, written] : captured.storages) storage->check_stream(stream, written, 1, "graph");
+  for (const LaunchStep& step : captured.steps) step.check();
+  for (const LaunchStep& step : captured.steps) step.apply();
   const DeviceScope scope(stream.device());
   try {
     stream.queue().launch(*captured.graph);
@@ -90,6 +103,17 @@ void Graph::launch(Stream& stream) {
     throw;
   }
   for (const auto& [storage, written] : captured.storages) storage->note_use(stream, written);
+}
+
+bool Stream::query() {
+  check_healthy();
+  check_not_capturing("ruda_stream_query");
+  try {
+    return queue_->done();
+  } catch (const Error& error) {
+    if (error.status == RUDA_E_DEVICE) poison(error);
+    throw;
+  }
 }
 
 void Stream::sync() {

@@ -8,8 +8,10 @@
 #include "tensor/layout.hpp"
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -35,6 +37,7 @@ class Context final : public Object {
   LayoutTable& layouts() { return layouts_; }
   Log& log() { return log_; }
   uint32_t plan_cache_capacity() const { return plan_cache_capacity_; }
+  const std::string& tune_file() const { return tune_file_; }
 
   // The part, made on first use by `make`.
   template <class P>
@@ -57,11 +60,19 @@ class Context final : public Object {
   uint32_t backend_;
   bool asynchronous_;
   uint32_t plan_cache_capacity_;
+  std::string tune_file_;
   LayoutTable layouts_;
   Log log_;
   std::mutex mutex_;
   std::atomic<ContextPart*> part_{nullptr};
   std::unique_ptr<ContextPart> owned_part_;  // after layouts_: it holds layouts
+};
+
+// What the host does when a graph is launched whose work changes something that the host mirrors.
+struct LaunchStep {
+  const void* owner;
+  std::function<void()> check;  // may refuse the launch by throwing
+  std::function<void()> apply;  // after all checks; does not fail
 };
 
 class Stream final : public Object {
@@ -83,6 +94,8 @@ class Stream final : public Object {
   }
   void poison(const Error& error) noexcept;
   void sync();
+  // True when all submitted work is done.
+  bool query();
 
   // Capture: objects that recorded work uses are kept for the graph. One thread at a time.
   bool capturing() const { return capturing_.load(std::memory_order_acquire); }
@@ -96,8 +109,11 @@ class Stream final : public Object {
     std::unique_ptr<DeviceGraph> graph;
     std::vector<std::shared_ptr<const void>> kept;
     std::unordered_map<Storage*, bool> storages;  // of `kept`; true = written
+    std::vector<LaunchStep> steps;
   };
   Captured end_capture();
+  // Capturing: adds what the host does at each launch; RUDA_E_STATE for a second step of one owner.
+  void before_launch(LaunchStep step);
   void keep(std::shared_ptr<const void> object) { kept_.push_back(std::move(object)); }
   void keep(Storage& storage, bool written);
   void keep_object(const Object& object);
@@ -108,6 +124,7 @@ class Stream final : public Object {
   std::atomic<bool> capturing_{false};
   std::vector<std::shared_ptr<const void>> kept_;
   std::unordered_map<Storage*, bool> kept_storages_;
+  std::vector<LaunchStep> steps_;
   const uint32_t generation_ = watch_forks();
   Context& context_;  // kept alive by the cell's parent
   std::shared_ptr<DeviceStream> queue_;

@@ -36,8 +36,7 @@ Storage::~Storage() {
     return;
   }
   // Others still use the memory: it goes back when all of them are past this point.
-  if (owned_)
-    on_release_ = [&device = device_, data = data_, bytes = bytes_] { device.release(data, bytes, nullptr); };
+  if (owned_) device_.release_after(data_, bytes_, streams_);
   if (on_release_) device_.retire(std::move(on_release_), streams_);
 }
 
@@ -65,6 +64,11 @@ void Storage::note_shared(const Stream& stream, bool write) {
     streams_.push_back(stream.shared_queue());
   }
   sole_user_.store(streams_.size() == 1 ? streams_[0].get() : nullptr, std::memory_order_release);
+}
+
+std::shared_ptr<DeviceStream> Storage::last_stream() {
+  std::lock_guard lock(mutex_);
+  return streams_.empty() ? nullptr : streams_[0];
 }
 
 void Storage::fence(Stream& stream) {

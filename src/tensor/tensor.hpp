@@ -40,6 +40,8 @@ class Storage {
     note_shared(stream, write);
   }
   void fence(Stream& stream);
+  // The stream that wrote last, or read; null when none did.
+  std::shared_ptr<DeviceStream> last_stream();
 
  private:
   Device& device_;

@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* usage: bench_language_model MODEL [prompt tokens = 512] [new tokens = 128] [rounds = 3] [backend = cpu]
    Prints one JSON object; rates are the best of the rounds, as is the time from nothing to the first token.
+   Generation starts after one token, as llama-bench has it.
  */
 #include <ruda/ruda.h>
 
@@ -68,6 +69,7 @@ int main(int argc, char** argv) {
     elapsed = seconds() - start;
     if (prompt_tokens / elapsed > prompt_rate) prompt_rate = prompt_tokens / elapsed;
 
+    if (ruda_session_rewind(session, 0)) return fail("rewind");
     if (ruda_session_prompt(session, prompt, 1, NULL, NULL, NULL)) return fail("one token");
     start = seconds();
     for (i = 0; i < new_tokens; ++i) {

@@ -65,14 +65,77 @@ def silu_mul(dtype, sizes, _):
     return lambda: torch.nn.functional.silu(gate) * up
 
 
-def add(dtype, sizes, _):
-    a, b = random(dtype, *sizes), random(dtype, *sizes)
+def add(dtype, sizes, rest):
+    a = random(dtype, *sizes)
+    b = random(dtype, *([1, sizes[1]] if "row" in rest else [sizes[0], 1] if "column" in rest else sizes))
     return lambda: a + b
 
 
 def softmax(dtype, sizes, _):
     x = random(dtype, *sizes)
     return lambda: torch.softmax(x, -1)
+
+
+def log_softmax(dtype, sizes, _):
+    x = random(dtype, *sizes)
+    return lambda: torch.log_softmax(x, -1)
+
+
+def reduction(function):
+    """Along the rows, the columns or all."""
+
+    def case(dtype, sizes, rest):
+        x = random(dtype, *sizes)
+        if "all" in rest:
+            return lambda: function(x)
+        return lambda: function(x, 0 if "columns" in rest else -1)
+
+    return case
+
+
+def top_k(dtype, sizes, rest):
+    x, k = random(dtype, *sizes), int(rest[0])
+    return lambda: torch.topk(x, k)
+
+
+def embedding(dtype, sizes, _):
+    rows, cols, count = sizes
+    table, ids = random(dtype, rows, cols), torch.randint(rows, (count,), device="cuda")
+    return lambda: torch.nn.functional.embedding(ids, table)
+
+
+def rope(dtype, sizes, _):
+    tokens, _, dim = sizes
+    x = random(dtype, *sizes)
+    angles = torch.arange(tokens, device="cuda")[:, None] * 10000.0 ** (-torch.arange(0, dim, 2, device="cuda") / dim)
+    angles = torch.cat([angles, angles], -1)[:, None]
+    cos, sin = angles.cos().to(dtype), angles.sin().to(dtype)
+
+    def turn():
+        low, high = x.chunk(2, -1)
+        return x * cos + torch.cat([-high, low], -1) * sin
+
+    return turn
+
+
+def sample(dtype, sizes, rest):
+    x = random(dtype, *sizes)
+    if "greedy" in rest:
+        return lambda: x.argmax(-1)
+    if rest == ["temperature"]:
+        return lambda: torch.multinomial(torch.softmax(x / 0.8, -1), 1)
+
+    def draw():
+        logits = x / 0.8
+        if "top_k" in rest:
+            logits, ids = torch.topk(logits, 40)
+        else:
+            logits, ids = logits.sort(-1, descending=True)
+        p = torch.softmax(logits, -1)
+        p = p.masked_fill(p.cumsum(-1) - p >= 0.95, 0.0)
+        return ids.gather(-1, torch.multinomial(p, 1))
+
+    return draw
 
 
 def copy(dtype, sizes, rest):
@@ -86,7 +149,23 @@ def cast(dtype, sizes, rest):
     return lambda: x.to(DTYPES[rest[1]])
 
 
-CASES = {"copy": copy, "cast": cast, "matmul": matmul, "rms_norm": rms_norm, "silu_mul": silu_mul, "add": add, "softmax": softmax}
+CASES = {
+    "copy": copy,
+    "cast": cast,
+    "matmul": matmul,
+    "rms_norm": rms_norm,
+    "silu_mul": silu_mul,
+    "add": add,
+    "softmax": softmax,
+    "log_softmax": log_softmax,
+    "sum": reduction(torch.sum),
+    "amax": reduction(torch.amax),
+    "argmax": reduction(torch.argmax),
+    "top_k": top_k,
+    "embedding": embedding,
+    "rope": rope,
+    "sample": sample,
+}
 
 
 def case_of(name):

@@ -1,4 +1,4 @@
-# tests/bindings/same_numbers.py - runs the shared vectors in each language, compares the bits of outputs.
+# tests/bindings/same_numbers.py - runs the shared vectors in C and each language, compares the bits of outputs.
 # SPDX-License-Identifier: Apache-2.0
 """usage: same_numbers.py ROOT BUILD (LANGUAGE PROGRAM)..."""
 
@@ -11,7 +11,9 @@ import sys
 def run(root, build, language, program):
     vectors, bindings = str(root / "tests/data/vectors"), build / "bindings"
     tests, environment = build / "tests" / "bindings", dict(os.environ)
-    if language == "python":
+    if language == "c":
+        command = [program]
+    elif language == "python":
         environment["PYTHONPATH"] = str(bindings / "python")
         command = [program, str(root / "tests/bindings/python/vectors.py")]
     elif language == "csharp":

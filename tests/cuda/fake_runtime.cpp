@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Goals: order between streams, events, capture, pools and failures behave as documented, so that the
-// library's runtime is tested without a GPU. Non-goals: kernels do nothing; one thread. Rejected: mocking
-// each call by expectation, which would test the calls and not the order that they make.
+// library's runtime is tested without a GPU. Non-goals: kernels do nothing but those that a test names; one
+// thread. Rejected: mocking each call by expectation, which would test the calls and not the order that they
+// make.
 #include "cuda/fake_runtime.hpp"
 
 #include <cstdlib>
@@ -11,6 +12,8 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -39,19 +42,24 @@ struct CUgraphExec_st {
 };
 struct CUevent_st {
   std::shared_ptr<Record> record;
+  int device = 0;
 };
 struct CUstream_st {
   std::deque<Op> queue;
   bool held = false;
   CUgraph_st* capture = nullptr;
+  int device = 0;
 };
 struct CUmemPoolHandle_st {};
 
 namespace {
 
-cudaError_t last_error = cudaSuccess, next_launch = cudaSuccess, next_sync = cudaSuccess;
+cudaError_t last_error = cudaSuccess, next_launch = cudaSuccess, next_sync = cudaSuccess,
+            next_graph = cudaSuccess;
 uint64_t room = uint64_t(1) << 40;
-int device_count = 1, driver = 13000, device = 0, allocations = 0, host_blocks = 0, launches = 0;
+int device_count = 1, driver = 13000, device = 0, allocations = 0, host_blocks = 0, launches = 0, graphs = 0,
+    peer_copies = 0;
+bool peers_refused = false;
 struct Block {
   void* data;
   uint64_t bytes;
@@ -88,6 +96,7 @@ void submit(cudaStream_t stream, Op op) {
 cudaError_t take(void** out, uint64_t bytes) {
   if (bytes > room) return give(cudaErrorMemoryAllocation);
   *out = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
+  std::memset(*out, 0, bytes);
   room -= bytes;
   ++allocations;
   blocks.push_back({*out, bytes});
@@ -107,6 +116,13 @@ void drop(void* data) {
 
 CUmemPoolHandle_st the_pool;
 
+// Filled before main: by the address that a launch names.
+std::unordered_map<const void*, std::string>& kernel_names() {
+  static std::unordered_map<const void*, std::string> names;
+  return names;
+}
+std::vector<std::pair<std::string, fake::Kernel>> kernels;
+
 }  // namespace
 
 namespace fake {
@@ -120,7 +136,15 @@ int device_allocations() { return allocations; }
 int host_allocations() { return host_blocks; }
 void fail_next_launch(cudaError_t error) { next_launch = error; }
 void fail_next_sync(cudaError_t error) { next_sync = error; }
+void fail_next_graph(cudaError_t error) { next_graph = error; }
 int kernel_launches() { return launches; }
+int copies_between_devices() { return peer_copies; }
+void refuse_peers(bool refused) { peers_refused = refused; }
+int graph_launches() { return graphs; }
+void set_kernel(const char* name, Kernel kernel) {
+  std::erase_if(kernels, [&](const auto& entry) { return entry.first == name; });
+  if (kernel) kernels.emplace_back(name, std::move(kernel));
+}
 int live_blocks() { return int(blocks.size()); }
 void set_devices(int count, int version) { device_count = count, driver = version; }
 
@@ -175,7 +199,9 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* out, const void*) {
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* out, unsigned) {
-  return *out = new CUevent_st, cudaSuccess;
+  *out = new CUevent_st;
+  (*out)->device = device;
+  return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* out) { return cudaEventCreateWithFlags(out, 0); }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -183,6 +209,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (event->device != stream->device) return give(cudaErrorInvalidResourceHandle);
   auto record = std::make_shared<Record>();
   record->stream = stream;
   event->record = record;
@@ -201,7 +228,9 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 cudaError_t cudaEventElapsedTime(float* out, cudaEvent_t, cudaEvent_t) { return *out = 0.5f, cudaSuccess; }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned) {
-  return *out = new CUstream_st, cudaSuccess;
+  *out = new CUstream_st;
+  (*out)->device = device;
+  return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   pump(*stream, true);
@@ -222,7 +251,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   if (event->record) submit(stream, {{}, event->record});
   return cudaSuccess;
 }
-cudaError_t cudaStreamGetDevice(cudaStream_t, int* out) { return *out = 0, cudaSuccess; }
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* out) { return *out = stream->device, cudaSuccess; }
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   stream->capture = new CUgraph_st;
   return cudaSuccess;
@@ -234,6 +263,9 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* out) {
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long long) {
   return *out = new CUgraphExec_st{graph->ops}, cudaSuccess;
 }
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, size_t* count) {
+  return *count = graph->ops.size(), cudaSuccess;
+}
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   delete graph;
   return cudaSuccess;
@@ -244,6 +276,8 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  ++graphs;
+  if (next_graph != cudaSuccess) return give(std::exchange(next_graph, cudaSuccess));
   for (const Op& op : exec->ops) submit(stream, op);
   return cudaSuccess;
 }
@@ -276,17 +310,31 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   submit(stream, {[=] { std::memcpy(to, from, bytes); }});
   return cudaSuccess;
 }
+cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes, cudaStream_t stream) {
+  if (peers_refused) return give(cudaErrorInvalidValue);
+  ++peer_copies;
+  submit(stream, {[=] { std::memcpy(to, from, bytes); }});
+  return cudaSuccess;
+}
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
   submit(stream, {[=] { std::memset(to, value, bytes); }});
   return cudaSuccess;
 }
 
 // What nvcc's host code calls.
-cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t stream) {
+cudaError_t cudaLaunchKernel(const void* function, dim3, dim3, void** args, size_t, cudaStream_t stream) {
   ++launches;
   if (next_launch != cudaSuccess) return give(std::exchange(next_launch, cudaSuccess));
+  const auto name = kernel_names().find(function);
+  for (const auto& [part, kernel] : kernels)
+    if (name != kernel_names().end() && name->second.find(part) != std::string::npos)
+      return submit(stream, {kernel(args)}), cudaSuccess;
   submit(stream, {[] {}});
   return cudaSuccess;
+}
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** args) {
+  return cudaLaunchKernel(function, config->gridDim, config->blockDim, args, config->dynamicSmemBytes,
+                          config->stream);
 }
 cudaError_t __cudaGetKernel(cudaKernel_t* out, const void* symbol) {
   return *out = static_cast<cudaKernel_t>(const_cast<void*>(symbol)), cudaSuccess;
@@ -301,7 +349,10 @@ void** __cudaRegisterFatBinary(void*) {
 }
 void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaUnregisterFatBinary(void**) {}
-void __cudaRegisterFunction(void**, const char*, char*, const char*, int, void*, void*, void*, void*, int*) {}
+void __cudaRegisterFunction(void**, const char* function, char*, const char* name, int, void*, void*, void*,
+                            void*, int*) {
+  kernel_names()[function] = name;
+}
 void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int) {}
 
 static dim3 pushed_grid, pushed_block;

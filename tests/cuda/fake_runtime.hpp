@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <functional>
 
 namespace fake {
 
@@ -15,12 +16,21 @@ void set_room(uint64_t bytes);
 // How often device memory was asked of the driver.
 int device_allocations();
 int host_allocations();
-// The next kernel launch or the next synchronisation fails like this.
+// The next kernel launch, synchronisation or graph launch fails like this.
 void fail_next_launch(cudaError_t error);
 void fail_next_sync(cudaError_t error);
+void fail_next_graph(cudaError_t error);
 int kernel_launches();
+int graph_launches();
+// Copies from one device to another; refused ones fail as where the two have no way.
+int copies_between_devices();
+void refuse_peers(bool refused);
 // Device allocations that are alive.
 int live_blocks();
+// Kernels whose mangled name holds `name` do this: it reads its arguments at the launch and gives the work.
+// Empty = nothing again.
+using Kernel = std::function<std::function<void()>(void** args)>;
+void set_kernel(const char* name, Kernel kernel);
 void set_devices(int count, int driver_version);
 
 }  // namespace fake

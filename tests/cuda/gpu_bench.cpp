@@ -116,14 +116,15 @@ RUDA_BENCH(large_elementwise) {
 }
 
 RUDA_BENCH(large_copies) {
+  // A copy of dense memory is the driver's own: the ceiling of the others in the same run.
   const struct {
     uint32_t from, to;
     Shape shape;
     bool swapped;
-  } cases[] = {{RUDA_BF16, RUDA_BF16, {32 << 20}, false},
-               {RUDA_BF16, RUDA_BF16, {256 << 20}, false},
-               {RUDA_F32, RUDA_BF16, {128 << 20}, false},
-               {RUDA_BF16, RUDA_F32, {128 << 20}, false},
+  } cases[] = {{RUDA_BF16, RUDA_BF16, {32 << 20}, false},  {RUDA_BF16, RUDA_BF16, {256 << 20}, false},
+               {RUDA_BF16, RUDA_BF16, {512 << 20}, false}, {RUDA_F32, RUDA_BF16, {16 << 20}, false},
+               {RUDA_BF16, RUDA_F32, {16 << 20}, false},   {RUDA_F32, RUDA_F32, {8192, 8192}, true},
+               {RUDA_F32, RUDA_BF16, {128 << 20}, false},  {RUDA_BF16, RUDA_F32, {128 << 20}, false},
                {RUDA_BF16, RUDA_BF16, {16384, 8192}, true}};
   for (const auto& c : cases) {
     OpRun op(env, "copy");
@@ -140,6 +141,155 @@ RUDA_BENCH(large_copies) {
                desc.x = op.desc(RUDA_COPY_X);
                desc.y = op.desc(RUDA_COPY_Y);
                return ruda_copy_plan_create(env.context, &desc, out);
+             });
+  }
+}
+
+RUDA_BENCH(large_softmax) {
+  const struct {
+    uint32_t dtype;
+    Shape shape;
+  } cases[] = {{RUDA_BF16, {16384, 8192}},
+               {RUDA_F32, {131072, 1024}},
+               {RUDA_F32, {4096, 32768}},
+               {RUDA_F32, {512, 262144}}};
+  for (const auto& c : cases)
+    for (bool is_log : {false, true}) {
+      if (is_log && c.dtype == RUDA_F32) continue;
+      OpRun op(env, is_log ? "log_softmax" : "softmax");
+      random_input(env, op, RUDA_SOFTMAX_X, c.dtype, c.shape);
+      op.output(RUDA_SOFTMAX_Y, c.dtype, c.shape);
+      op.bench(case_name(is_log ? "log_softmax" : "softmax", c.dtype, c.shape),
+               2.0 * size_of(c.dtype) * double(count_of(c.shape)), 0,
+               [&](const ruda_plan_options* options, ruda_plan* out) {
+                 ruda_softmax_desc desc = RUDA_SOFTMAX_DESC_INIT;
+                 ruda_log_softmax_desc log_desc = RUDA_LOG_SOFTMAX_DESC_INIT;
+                 desc.options = log_desc.options = options;
+                 desc.x = log_desc.x = op.desc(RUDA_SOFTMAX_X);
+                 desc.y = log_desc.y = op.desc(RUDA_SOFTMAX_Y);
+                 return is_log ? ruda_log_softmax_plan_create(env.context, &log_desc, out)
+                               : ruda_softmax_plan_create(env.context, &desc, out);
+               });
+    }
+}
+
+RUDA_BENCH(large_reduce) {
+  const struct {
+    const char* name;
+    uint32_t op, dtype;
+    Shape shape, y;
+    uint32_t axes;
+    const char* detail;
+  } cases[] = {{"sum", RUDA_REDUCE_SUM, RUDA_F32, {128 << 20}, {}, 0, " all"},
+               {"sum", RUDA_REDUCE_SUM, RUDA_F32, {2 << 20}, {}, 0, " all"},
+               {"sum", RUDA_REDUCE_SUM, RUDA_F32, {16384, 8192}, {16384}, 2, " rows"},
+               {"sum", RUDA_REDUCE_SUM, RUDA_F32, {16384, 8192}, {8192}, 1, " columns"},
+               {"sum", RUDA_REDUCE_SUM, RUDA_BF16, {1 << 20, 128}, {1 << 20}, 2, " rows"},
+               {"sum", RUDA_REDUCE_SUM, RUDA_BF16, {131072, 1024}, {1024}, 1, " columns"},
+               {"amax", RUDA_REDUCE_MAX, RUDA_BF16, {16384, 8192}, {16384}, 2, " rows"},
+               {"argmax", RUDA_REDUCE_ARGMAX, RUDA_F32, {1, 49152}, {1}, 2, " rows"},
+               {"argmax", RUDA_REDUCE_ARGMAX, RUDA_F32, {64, 49152}, {64}, 2, " rows"},
+               {"argmax", RUDA_REDUCE_ARGMAX, RUDA_F32, {4096, 32768}, {4096}, 2, " rows"}};
+  for (const auto& c : cases) {
+    OpRun op(env, "reduce");
+    random_input(env, op, RUDA_REDUCE_X, c.dtype, c.shape);
+    op.output(RUDA_REDUCE_Y, c.op == RUDA_REDUCE_ARGMAX ? uint32_t(RUDA_I64) : c.dtype, c.y);
+    op.bench(case_name(c.name, c.dtype, c.shape, c.detail), double(size_of(c.dtype) * count_of(c.shape)), 0,
+             [&](const ruda_plan_options* options, ruda_plan* out) {
+               ruda_reduce_desc desc = RUDA_REDUCE_DESC_INIT;
+               desc.options = options;
+               desc.op = c.op;
+               desc.axes = c.axes;
+               desc.x = op.desc(RUDA_REDUCE_X);
+               desc.y = op.desc(RUDA_REDUCE_Y);
+               return ruda_reduce_plan_create(env.context, &desc, out);
+             });
+  }
+}
+
+RUDA_BENCH(large_top_k) {
+  for (int64_t rows : {1, 64}) {
+    const Shape shape{rows, 49152};
+    OpRun op(env, "top_k");
+    random_input(env, op, RUDA_TOP_K_X, RUDA_F32, shape);
+    op.output(RUDA_TOP_K_VALUES, RUDA_F32, {rows, 50});
+    op.output(RUDA_TOP_K_INDICES, RUDA_I64, {rows, 50});
+    op.bench(case_name("top_k", RUDA_F32, shape, " 50"), 4.0 * double(count_of(shape)), 0,
+             [&](const ruda_plan_options* options, ruda_plan* out) {
+               ruda_top_k_desc desc = RUDA_TOP_K_DESC_INIT;
+               desc.options = options;
+               desc.x = op.desc(RUDA_TOP_K_X);
+               desc.values = op.desc(RUDA_TOP_K_VALUES);
+               desc.indices = op.desc(RUDA_TOP_K_INDICES);
+               desc.k = 50;
+               return ruda_top_k_plan_create(env.context, &desc, out);
+             });
+  }
+}
+
+RUDA_BENCH(large_embedding) {
+  const struct {
+    int64_t rows, cols, ids;
+  } cases[] = {{128256, 4096, 65536}, {49152, 576, 65536}, {49152, 576, 1}};
+  for (const auto& c : cases) {
+    OpRun op(env, "embedding");
+    random_input(env, op, RUDA_EMBEDDING_TABLE, RUDA_BF16, {c.rows, c.cols});
+    std::vector<double> ids;
+    for (int64_t i = 0; i < c.ids; ++i) ids.push_back(double(env.integer(0, c.rows - 1)));
+    op.input(RUDA_EMBEDDING_IDS, RUDA_I64, {c.ids}, ids);
+    op.output(RUDA_EMBEDDING_Y, RUDA_BF16, {c.ids, c.cols});
+    op.bench(case_name("embedding", RUDA_BF16, {c.rows, c.cols, c.ids}), 4.0 * double(c.ids * c.cols), 0,
+             [&](const ruda_plan_options* options, ruda_plan* out) {
+               ruda_embedding_desc desc = RUDA_EMBEDDING_DESC_INIT;
+               desc.options = options;
+               desc.table = op.desc(RUDA_EMBEDDING_TABLE);
+               desc.ids = op.desc(RUDA_EMBEDDING_IDS);
+               desc.y = op.desc(RUDA_EMBEDDING_Y);
+               return ruda_embedding_plan_create(env.context, &desc, out);
+             });
+  }
+}
+
+RUDA_BENCH(large_rope) {
+  for (const Shape& shape : {Shape{8192, 32, 128}, Shape{1, 9, 64}}) {
+    OpRun op(env, "rope");
+    random_input(env, op, RUDA_ROPE_X, RUDA_BF16, shape);
+    std::vector<double> positions;
+    for (int64_t t = 0; t < shape[0]; ++t) positions.push_back(double(t));
+    op.input(RUDA_ROPE_POSITIONS, RUDA_I32, {shape[0]}, positions);
+    op.output(RUDA_ROPE_Y, RUDA_BF16, shape);
+    ruda_rope_params params = RUDA_ROPE_PARAMS_INIT;
+    params.theta = 10000;
+    op.bench(case_name("rope", RUDA_BF16, shape), 4.0 * double(count_of(shape)), 0,
+             [&](const ruda_plan_options* options, ruda_plan* out) {
+               ruda_rope_desc desc = RUDA_ROPE_DESC_INIT;
+               desc.options = options;
+               desc.params = &params;
+               desc.x = op.desc(RUDA_ROPE_X);
+               desc.positions = op.desc(RUDA_ROPE_POSITIONS);
+               desc.y = op.desc(RUDA_ROPE_Y);
+               return ruda_rope_plan_create(env.context, &desc, out);
+             });
+  }
+}
+
+// A row and a column repeated.
+RUDA_BENCH(large_broadcast) {
+  const Shape shape{16384, 8192};
+  for (bool row : {true, false}) {
+    OpRun op(env, "binary");
+    random_input(env, op, RUDA_BINARY_A, RUDA_BF16, shape);
+    random_input(env, op, RUDA_BINARY_B, RUDA_BF16, row ? Shape{1, shape[1]} : Shape{shape[0], 1});
+    op.output(RUDA_BINARY_Y, RUDA_BF16, shape);
+    op.bench(case_name("add", RUDA_BF16, shape, row ? " row" : " column"), 4.0 * double(count_of(shape)), 0,
+             [&](const ruda_plan_options* options, ruda_plan* out) {
+               ruda_binary_desc desc = RUDA_BINARY_DESC_INIT;
+               desc.options = options;
+               desc.op = RUDA_BINARY_ADD;
+               desc.a = op.desc(RUDA_BINARY_A);
+               desc.b = op.desc(RUDA_BINARY_B);
+               desc.y = op.desc(RUDA_BINARY_Y);
+               return ruda_binary_plan_create(env.context, &desc, out);
              });
   }
 }

@@ -161,6 +161,129 @@ RUDA_TEST(graph_of_an_operator) {
   release({graph, z});
 }
 
+// What the launches of a graph do to a schedule on the device is what the getters say.
+RUDA_TEST(schedule_in_a_graph) {
+  ruda_paged_schedule_desc desc = RUDA_PAGED_SCHEDULE_DESC_INIT;
+  desc.page_size = 4;
+  desc.pages = 2000;
+  desc.max_sequences = desc.max_queries = 300;
+  desc.max_table_pages = 5;
+  ruda_paged_schedule schedule = nullptr;
+  MUST(ruda_paged_schedule_create(env.context, &desc, &schedule));
+  std::vector<uint32_t> tables, lengths;
+  for (uint32_t s = 0; s < 300; ++s) {
+    lengths.push_back(s % 3 ? s % 7 : 0);
+    for (uint32_t j = 0; j < 5; ++j) tables.push_back(s * 5 + j);
+  }
+  MUST(ruda_paged_schedule_set(schedule, env.stream, tables.data(), 5, lengths.data(), 300, nullptr, nullptr,
+                               0));
+  MUST(ruda_capture_begin(env.stream));
+  MUST(ruda_paged_schedule_advance(schedule, env.stream));
+  ruda_graph graph = nullptr;
+  MUST(ruda_capture_end(env.stream, &graph));
+  for (int i = 0; i < 5; ++i) MUST(ruda_graph_launch(graph, env.stream));
+  MUST(ruda_paged_schedule_advance(schedule, env.stream));
+  MUST(ruda_stream_sync(env.stream));
+  ruda_paged_schedule_info info = RUDA_PAGED_SCHEDULE_INFO_INIT;
+  MUST(ruda_paged_schedule_get_info(schedule, &info));
+  int64_t words = int64_t(info.tables_word) + 300 * 5;
+  ruda_tensor_desc image_desc = RUDA_TENSOR_DESC_INIT;
+  image_desc.dtype = RUDA_U32;
+  image_desc.rank = 1;
+  image_desc.shape = &words;
+  ruda_tensor image = nullptr;
+  MUST(ruda_tensor_wrap(env.context, &image_desc, const_cast<void*>(info.device_data), uint64_t(words) * 4,
+                        nullptr, nullptr, &image));
+  std::vector<uint32_t> device(static_cast<size_t>(words)), host;
+  MUST(ruda_tensor_read(env.stream, image, device.data(), device.size() * 4));
+  uint64_t count = 0;
+  MUST(ruda_paged_schedule_get_packed(schedule, nullptr, 0, &count));
+  host.resize(count);
+  MUST(ruda_paged_schedule_get_packed(schedule, host.data(), count, nullptr));
+  std::vector<uint32_t> packed;
+  const auto add = [&](uint32_t from, uint64_t many) {
+    packed.insert(packed.end(), device.begin() + from, device.begin() + from + int64_t(many));
+  };
+  CHECK(device[0] == info.queries && device[1] == 300, "the image has %u queries of %u", device[0],
+        info.queries);
+  add(info.sequence_ids_word, info.queries);
+  add(info.positions_word, info.queries);
+  add(info.lengths_word, 300);
+  add(info.tables_word, 300 * 5);
+  CHECK(packed == host, "device and host differ");
+  release({image, graph, schedule});
+}
+
+// Between two contexts of this GPU, to the CPU, and to a second GPU where there is one.
+RUDA_TEST(copies_between_contexts) {
+  uint32_t devices = 0;
+  MUST(ruda_backend_probe(RUDA_BACKEND_CUDA, &devices));
+  for (const auto& [backend, device] :
+       {std::pair{RUDA_BACKEND_CUDA, 0}, {RUDA_BACKEND_CPU, 0}, {RUDA_BACKEND_CUDA, 1}}) {
+    if (uint32_t(device) >= devices) continue;
+    ruda_context_desc desc = RUDA_CONTEXT_DESC_INIT;
+    desc.backend = uint32_t(backend);
+    desc.device = device;
+    ruda_context there = nullptr;
+    ruda_stream stream = nullptr;
+    MUST(ruda_context_create(&desc, &there));
+    MUST(ruda_stream_create(there, 0, &stream));
+    const int64_t count = 3 << 20;
+    const auto values = ramp(count, 0.25f);
+    ruda_tensor x = make_filled(env, {count}, values), y = nullptr, back = make(env, RUDA_F32, {count});
+    ruda_tensor_desc like = RUDA_TENSOR_DESC_INIT;
+    MUST(ruda_tensor_get_desc(x, &like));
+    like.flags = 0;
+    MUST(ruda_tensor_create(there, &like, &y));
+    MUST(ruda_tensor_copy(stream, x, y));
+    ruda_release(x);
+    MUST(ruda_tensor_copy(env.stream, y, back));
+    ruda_release(y);
+    std::vector<float> got(values.size());
+    MUST(ruda_tensor_read(env.stream, back, got.data(), got.size() * 4));
+    CHECK(got == values, "backend %d, device %d: a copy came back different", backend, device);
+    release({back, stream, there});
+  }
+}
+
+// Every matmul kernel that accepts is timed by events; the choice computes.
+RUDA_TEST(autotune_on_the_gpu) {
+  const int64_t n = 512;
+  const int64_t shape[] = {n, n};
+  ruda_tensor_desc square = RUDA_TENSOR_DESC_INIT;
+  square.dtype = RUDA_F32;
+  square.rank = 2;
+  square.shape = shape;
+  ruda_plan_options options = RUDA_PLAN_OPTIONS_INIT;
+  options.autotune = 1;
+  ruda_matmul_desc desc = RUDA_MATMUL_DESC_INIT;
+  desc.options = &options;
+  desc.a = desc.b = &square;
+  ruda_plan plan = nullptr;
+  MUST(ruda_matmul_plan_create(env.context, &desc, &plan));
+  MUST(ruda_plan_warm(plan, env.stream));
+  char text[4096];
+  MUST(ruda_plan_explain(plan, text, sizeof text, nullptr));
+  CHECK(std::strstr(text, "autotune: "), "%s", text);
+  CHECK(!std::strstr(text, "not timed yet"), "%s", text);
+  std::printf("%s", text);
+  std::vector<float> ones(size_t(n * n), 1.0f), got(size_t(n * n));
+  ruda_tensor a = make_filled(env, {n, n}, ones), b = make_filled(env, {n, n}, ones),
+              c = make(env, RUDA_F32, {n, n});
+  ruda_binding bindings[3] = {};
+  for (uint32_t i = 0; i < 3; ++i) bindings[i].kind = RUDA_BIND_TENSOR;
+  bindings[0].slot = RUDA_MATMUL_A;
+  bindings[0].v.handle = a;
+  bindings[1].slot = RUDA_MATMUL_B;
+  bindings[1].v.handle = b;
+  bindings[2].slot = RUDA_MATMUL_C;
+  bindings[2].v.handle = c;
+  MUST(ruda_plan_execute(plan, env.stream, nullptr, bindings, 3, nullptr));
+  MUST(ruda_tensor_read(env.stream, c, got.data(), got.size() * 4));
+  for (const float value : got) CHECK(value == float(n), "%g", double(value));
+  release({a, b, c, plan});
+}
+
 RUDA_TEST(index_outside_the_table) {
   ruda_tensor table = make_filled(env, {10, 8}, ramp(80, 1.0f)), ids = make(env, RUDA_I32, {3}), y = nullptr;
   const int32_t bad[] = {1, 12, 3}, good[] = {1, 9, 3};

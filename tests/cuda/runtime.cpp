@@ -8,6 +8,7 @@
 #include "tensor/context.hpp"
 
 #include <cstring>
+#include <tuple>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,15 +16,16 @@ using namespace ruda::test;
 
 namespace {
 
-ruda_tensor make(Env& env, int64_t bytes) {
+ruda_tensor make(ruda_context context, int64_t bytes) {
   ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
   desc.dtype = RUDA_U8;
   desc.rank = 1;
   desc.shape = &bytes;
   ruda_tensor tensor = nullptr;
-  MUST(ruda_tensor_create(env.context, &desc, &tensor));
+  MUST(ruda_tensor_create(context, &desc, &tensor));
   return tensor;
 }
+ruda_tensor make(Env& env, int64_t bytes) { return make(env.context, bytes); }
 
 void* data_of(ruda_tensor tensor) {
   void* data = nullptr;
@@ -380,6 +382,50 @@ RUDA_TEST(failed_launch_poisons) {
     ruda_release(handle);
 }
 
+// Candidates are launched on scratch memory between events; a capture refuses that and stays valid.
+RUDA_TEST(autotune_times_kernels) {
+  const int64_t shape[] = {64, 256};
+  ruda_tensor_desc x = RUDA_TENSOR_DESC_INIT;
+  x.dtype = RUDA_F32;
+  x.rank = 2;
+  x.shape = shape;
+  ruda_plan_options options = RUDA_PLAN_OPTIONS_INIT;
+  options.autotune = 1;
+  ruda_binary_desc desc = RUDA_BINARY_DESC_INIT;
+  desc.op = RUDA_BINARY_ADD, desc.options = &options;
+  desc.a = desc.b = &x;
+  ruda_plan plan = nullptr;
+  MUST(ruda_binary_plan_create(env.context, &desc, &plan));
+  MUST(ruda_capture_begin(env.stream));
+  CHECK_FAILS(ruda_plan_warm(plan, env.stream), RUDA_E_CAPTURE_UNSAFE, -1, "ruda_plan_warm");
+  ruda_graph graph = nullptr;
+  MUST(ruda_capture_end(env.stream, &graph));
+  const int before = fake::kernel_launches();
+  MUST(ruda_plan_warm(plan, env.stream));
+  CHECK(fake::kernel_launches() >= before + 4, "%d launches", fake::kernel_launches() - before);
+  char text[2048];
+  MUST(ruda_plan_explain(plan, text, sizeof text, nullptr));
+  for (const char* piece : {"autotune: fastest of those timed", "cuda/binary/vector: ", "cuda/binary/simt: "})
+    CHECK(std::strstr(text, piece), "\"%s\" is not in: %s", piece, text);
+  const int warmed = fake::kernel_launches();
+  MUST(ruda_plan_warm(plan, env.stream));
+  CHECK(fake::kernel_launches() == warmed, "a second warm timed again");
+  ruda_release(plan);
+
+  // What fails on the device is the caller's to know, not a reason to take another kernel.
+  const int64_t other[] = {65, 256};
+  x.shape = other;
+  ruda_stream stream = nullptr;
+  MUST(ruda_stream_create(env.context, 0, &stream));
+  MUST(ruda_binary_plan_create(env.context, &desc, &plan));
+  fake::fail_next_launch(cudaErrorIllegalAddress);
+  CHECK_FAILS(ruda_plan_warm(plan, stream), RUDA_E_DEVICE, -1, "cudaErrorIllegalAddress");
+  CHECK_FAILS(ruda_plan_warm(plan, stream), RUDA_E_STREAM_POISONED, -1, "cudaErrorIllegalAddress");
+  MUST(ruda_plan_warm(plan, env.stream));
+  for (void* handle : {static_cast<void*>(graph), static_cast<void*>(plan), static_cast<void*>(stream)})
+    ruda_release(handle);
+}
+
 RUDA_TEST(index_report) {
   using namespace ruda;
   auto& queue = static_cast<cuda::CudaStream&>(get_stream(env.stream).queue());
@@ -428,6 +474,47 @@ RUDA_TEST(child_of_fork) {
   CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with %d", status);
   MUST(ruda_stream_sync(env.stream));
   ruda_release(x);
+}
+
+// Between contexts of two devices, of one device, and of two backends.
+RUDA_TEST(copies_between_contexts) {
+  fake::set_devices(2, 13000);
+  for (const auto& [backend, device, refused] : {std::tuple{RUDA_BACKEND_CUDA, 1, false},
+                                                 {RUDA_BACKEND_CUDA, 1, true},
+                                                 {RUDA_BACKEND_CUDA, 0, false},
+                                                 {RUDA_BACKEND_CPU, 0, false}}) {
+    fake::refuse_peers(refused);
+    ruda_context_desc desc = RUDA_CONTEXT_DESC_INIT;
+    desc.backend = uint32_t(backend);
+    desc.device = device;
+    ruda_context there = nullptr;
+    ruda_stream stream = nullptr;
+    MUST(ruda_context_create(&desc, &there));
+    MUST(ruda_stream_create(there, 0, &stream));
+    const auto sent = bytes(5000, 9);
+    ruda_tensor x = make(env, 5000), y = make(there, 5000), back = make(env, 5000);
+    const int before = fake::copies_between_devices();
+    MUST(ruda_tensor_write(env.stream, x, sent.data(), sent.size()));
+    MUST(ruda_tensor_copy(stream, x, y));
+    MUST(ruda_tensor_copy(env.stream, y, back));
+    std::vector<uint8_t> got(5000);
+    MUST(ruda_tensor_read(env.stream, back, got.data(), got.size()));
+    CHECK(got == sent, "backend %d, device %d: different bytes", backend, device);
+    const int made = fake::copies_between_devices() - before;
+    CHECK(made == (backend == RUDA_BACKEND_CUDA && device == 1 && !refused ? 2 : 0), "%d peer copies", made);
+    // What is not a plain transfer is refused, and the source may go while its copy is pending.
+    ruda_tensor shorter = make(there, 10);
+    CHECK_FAILS(ruda_tensor_copy(stream, x, shorter), RUDA_E_SHAPE, 2, "shape");
+    MUST(ruda_tensor_copy(stream, x, y));
+    ruda_release(x);
+    MUST(ruda_tensor_read(stream, y, got.data(), got.size()));
+    CHECK(got == sent, "a released source changed its copy");
+    for (void* handle : {static_cast<void*>(y), static_cast<void*>(back), static_cast<void*>(shorter),
+                         static_cast<void*>(stream), static_cast<void*>(there)})
+      ruda_release(handle);
+  }
+  fake::refuse_peers(false);
+  fake::set_devices(1, 13000);
 }
 
 RUDA_TEST(no_driver) {

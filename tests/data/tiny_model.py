@@ -1,15 +1,18 @@
 # tests/data/tiny_model.py - writes a small random model as a GGUF file, with a byte-level tokenizer and a chat template.
 # SPDX-License-Identifier: Apache-2.0
 """usage: tiny_model.py OUT.gguf [--arch llama|qwen2] [--weights f32|f16|bf16|q4_0|q4_1|q5_0|q5_1|q8_0] [--seed N] [--tied]
+                   [--shape tiny|smollm2-135m]
 
 The same options give the same bytes. Weights are normal with standard deviation 0.08, so that tokens differ from step to
-step; tokens 0..255 are the bytes, then a few pairs, then the special tokens <|im_start|> and <|im_end|>."""
+step; tokens 0..255 are the bytes, then a few pairs, then the special tokens <|im_start|> and <|im_end|>. A large shape
+serves measurements: its matrices repeat 64 random rows."""
 
 import argparse
 import random
 import struct
 
-LAYERS, WIDTH, FF, Q_HEADS, KV_HEADS, HEAD = 2, 64, 96, 4, 2, 16
+# layers, width, ff width, q heads, kv heads, head dim, context, tokens
+SHAPES = {"tiny": (2, 64, 96, 4, 2, 16, 512, 266), "smollm2-135m": (30, 576, 1536, 9, 3, 64, 8192, 49152)}
 PAIRS = ["t h", "e r", "i n", "th e", "Ġ the", "h e", "l l", "o n"]
 SPECIAL = ["<|im_start|>", "<|im_end|>"]
 TEMPLATE = (
@@ -78,11 +81,13 @@ def main():
     parser.add_argument("--weights", default="q4_1", choices=sorted(TYPES))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tied", action="store_true")
+    parser.add_argument("--shape", default="tiny", choices=sorted(SHAPES))
     args = parser.parse_args()
+    layers, width, ff, q_heads, kv_heads, head, context, vocab = SHAPES[args.shape]
     rng = random.Random(args.seed)
     letters = byte_letters()
-    tokens = [letters[value] for value in range(256)] + [pair.replace(" ", "") for pair in PAIRS] + SPECIAL
-    vocab = len(tokens)
+    tokens = [letters[value] for value in range(256)] + [pair.replace(" ", "") for pair in PAIRS]
+    tokens += [f"<{i}>" for i in range(vocab - len(tokens) - len(SPECIAL))] + SPECIAL
 
     meta = []
 
@@ -99,13 +104,13 @@ def main():
     string("general.architecture", arch)
     string("general.name", "tiny " + arch)
     for key, value in [
-        ("block_count", LAYERS),
-        ("context_length", 512),
-        ("embedding_length", WIDTH),
-        ("feed_forward_length", FF),
-        ("attention.head_count", Q_HEADS),
-        ("attention.head_count_kv", KV_HEADS),
-        ("rope.dimension_count", HEAD),
+        ("block_count", layers),
+        ("context_length", context),
+        ("embedding_length", width),
+        ("feed_forward_length", ff),
+        ("attention.head_count", q_heads),
+        ("attention.head_count_kv", kv_heads),
+        ("rope.dimension_count", head),
     ]:
         scalar(f"{arch}.{key}", 4, "I", value)
     scalar(f"{arch}.attention.layer_norm_rms_epsilon", 6, "f", 1e-5)
@@ -128,36 +133,38 @@ def main():
 
     def matrix(name, rows, cols, kind=None, scale=0.08):
         kind = kind or args.weights
-        data = b"".join(pack(kind, [rng.gauss(0, scale) for _ in range(cols)]) for _ in range(rows))
+        made = rows if args.shape == "tiny" else min(rows, 64)
+        packed = [pack(kind, [rng.gauss(0, scale) for _ in range(cols)]) for _ in range(made)]
+        data = b"".join(packed if made == rows else rng.choices(packed, k=rows))
         tensors.append((name, (cols, rows), TYPES[kind], data))
 
     def vector(name, count, mean):
         tensors.append((name, (count,), 0, pack("f32", [mean + rng.gauss(0, 0.1) for _ in range(count)])))
 
-    matrix("token_embd.weight", vocab, WIDTH, "q8_0" if args.weights.startswith("q") else None, 1.0)
-    for layer in range(LAYERS):
+    matrix("token_embd.weight", vocab, width, "q8_0" if args.weights.startswith("q") else None, 1.0)
+    for layer in range(layers):
         blk = f"blk.{layer}."
-        vector(blk + "attn_norm.weight", WIDTH, 1)
-        for name, rows in [("q", Q_HEADS * HEAD), ("k", KV_HEADS * HEAD), ("v", KV_HEADS * HEAD)]:
-            matrix(blk + f"attn_{name}.weight", rows, WIDTH)
+        vector(blk + "attn_norm.weight", width, 1)
+        for name, rows in [("q", q_heads * head), ("k", kv_heads * head), ("v", kv_heads * head)]:
+            matrix(blk + f"attn_{name}.weight", rows, width)
             if arch == "qwen2":
                 vector(blk + f"attn_{name}.bias", rows, 0)
-        matrix(blk + "attn_output.weight", WIDTH, Q_HEADS * HEAD)
-        vector(blk + "ffn_norm.weight", WIDTH, 1)
-        matrix(blk + "ffn_gate.weight", FF, WIDTH)
-        matrix(blk + "ffn_up.weight", FF, WIDTH)
-        matrix(blk + "ffn_down.weight", WIDTH, FF)
-    vector("output_norm.weight", WIDTH, 1)
+        matrix(blk + "attn_output.weight", width, q_heads * head)
+        vector(blk + "ffn_norm.weight", width, 1)
+        matrix(blk + "ffn_gate.weight", ff, width)
+        matrix(blk + "ffn_up.weight", ff, width)
+        matrix(blk + "ffn_down.weight", width, ff)
+    vector("output_norm.weight", width, 1)
     if not args.tied:
-        matrix("output.weight", vocab, WIDTH, None, 0.3)
+        matrix("output.weight", vocab, width, None, 0.3)
 
     infos, data = b"", b""
     for name, shape, kind, raw in tensors:
         infos += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, len(data))
         data += raw + bytes(-len(raw) % 32)
-    head = struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), len(meta)) + b"".join(meta) + infos
+    start = struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), len(meta)) + b"".join(meta) + infos
     with open(args.out, "wb") as file:
-        file.write(head + bytes(-len(head) % 32) + data)
+        file.write(start + bytes(-len(start) % 32) + data)
 
 
 if __name__ == "__main__":

@@ -182,6 +182,12 @@ static void generate_delivers_what_next_text_gives(void** state) {
     OK(status);
   }
   assert_int_equal(strncmp(pushed.text, pulled, strlen(pulled)), 0);
+  /* what the limit cuts off comes by the flush, once */
+  OK(ruda_session_flush_text(f->session, piece, sizeof piece, NULL));
+  strcat(pulled, piece);
+  assert_string_equal(pushed.text, pulled);
+  OK(ruda_session_flush_text(f->session, piece, sizeof piece, NULL));
+  assert_string_equal(piece, "");
   assert_true(finish == RUDA_FINISH_LENGTH || finish == RUDA_FINISH_EOS);
 }
 
@@ -338,6 +344,8 @@ static void errors(void** state) {
   assert_int_equal(ruda_session_prompt(f->session, bad, 0, NULL, NULL, NULL), RUDA_E_ARGUMENT);
   assert_int_equal(ruda_session_prompt(f->session, NULL, 2, NULL, NULL, NULL), RUDA_E_NULL);
   assert_int_equal(ruda_session_next_text(f->session, small, sizeof small, NULL, NULL), RUDA_E_ARGUMENT);
+  assert_int_equal(ruda_session_flush_text(f->session, small, sizeof small, NULL), RUDA_E_ARGUMENT);
+  assert_int_equal(ruda_session_flush_text(f->session, NULL, 2048, NULL), RUDA_E_NULL);
   desc.cache_dtype = RUDA_I32;
   assert_int_equal(ruda_session_create(f->model, &desc, &session), RUDA_E_ARGUMENT);
   desc.cache_dtype = 0;

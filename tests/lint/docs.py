@@ -23,6 +23,14 @@ ruda_status sample(ruda_context context, ruda_stream stream, ruda_tensor x, ruda
 """
 
 
+def documented(root, family, op):
+    """Statuses that the docstring of the plan form names."""
+    header = root / "include/ruda" / f"{family}.h"
+    pattern = rf"/\*\*((?:(?!\*/).)*)\*/\s*RUDA_API ruda_status RUDA_CALL ruda_{op}_plan_create\("
+    match = re.search(pattern, header.read_text(), re.S) if header.exists() else None
+    return set(re.findall(r"\bRUDA_E_\w+", match[1])) if match else set()
+
+
 def check_pages(root, fail):
     for contract in sorted((root / "src/ops").rglob("*.cpp")):
         for op in re.findall(r"^extern const OpDef (\w+)\{", contract.read_text(), re.M):
@@ -35,6 +43,13 @@ def check_pages(root, fail):
             for section in SECTIONS:
                 if not re.search(rf"^## {section}s?\b", text, re.M):
                     fail(f'{where}: has no section "{section}"')
+            # The page and the docstring name the same statuses; those of handles and struct sizes go without saying.
+            errors = re.search(r"^## Errors(.*?)(?=^## )", text, re.M | re.S)
+            listed = set(re.findall(r"\bRUDA_E_\w+", errors[1])) if errors else set()
+            said = documented(root, contract.parent.name, op) - {"RUDA_E_BAD_HANDLE", "RUDA_E_STRUCT_TOO_NEW"}
+            for status in sorted(said ^ listed):
+                missing = "docstring" if status in listed else "page"
+                fail(f"{where}: {status} is missing in the {missing} of {op}")
             # The page lists every kernel of the CPU and CUDA sources.
             for source in (
                 root / "src/cpu" / contract.parent.name / f"{contract.stem}.cpp",

@@ -41,7 +41,8 @@ struct Expected {
 
 // Each score is a chain of dim products, each sum a chain over the keys; exp and the rescaling add a few
 // roundings a tile. As two bf16 an operand keeps all but 2^-18 of itself, a product loses as much for the two
-// low parts that are not multiplied, and a chain has three terms for one.
+// low parts that are not multiplied, and a chain has three terms for one; where the
+// result is BF16 each weight is rounded to it.
 inline Expected oracle(const Case& c, const Layout& l, const std::vector<double>& q,
                        const std::vector<double>& k, const std::vector<double>& v) {
   Expected e;
@@ -54,7 +55,7 @@ inline Expected oracle(const Case& c, const Layout& l, const std::vector<double>
       const int64_t kv = h / (c.q_heads / c.kv_heads);
       std::vector<double> x;
       double worst = 0, worst_tiles = 0, largest = -INFINITY;
-      const double lost = 3 * std::ldexp(1.0, -18);
+      const double lost = 3 * std::ldexp(1.0, -18), rounded = c.dtype == RUDA_BF16 ? std::ldexp(1.0, -9) : 0;
       const auto row = [&](int64_t j) {
         return (int64_t(l.tables[s][size_t(j / c.page_size)]) * c.page_size + j % c.page_size) * c.kv_heads +
                kv;
@@ -91,7 +92,7 @@ inline Expected oracle(const Case& c, const Layout& l, const std::vector<double>
         const double grid = c.dtype == RUDA_F16 ? std::ldexp(1.0, -25) : 1e-37;
         e.out_bound.push_back((relative + double(seen) * eps) * magnitude +
                               std::fabs(total) * epsilon(c.dtype) * 0.51 + grid);
-        e.out_bound_tiles.push_back((relative_tiles + 3 * double(seen) * eps + lost) * magnitude +
+        e.out_bound_tiles.push_back((relative_tiles + 3 * double(seen) * eps + lost + rounded) * magnitude +
                                     std::fabs(total) * epsilon(c.dtype) * 0.51 + grid);
       }
       e.lse.push_back(seen ? largest + std::log(weight) : -INFINITY);

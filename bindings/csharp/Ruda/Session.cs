@@ -290,10 +290,7 @@ namespace Ruda {
     /// <param name="cacheDType">of keys and values; 0 = F16</param>
     public Session(Model model, long tokenCapacity = 0, DType cacheDType = 0, uint batchTokens = 0)
         : base(Make(model, tokenCapacity, cacheDType, batchTokens)) {
-      tokenizer = model.Tokenizer;
     }
-
-    readonly Tokenizer tokenizer;
 
     static SessionHandle Make(Model model, long capacity, DType dtype, uint batch) {
       SessionHandle made;
@@ -346,13 +343,11 @@ namespace Ruda {
     public IEnumerable<string> Generate(long maxTokens = 0, IEnumerable<string> stops = null, CancelToken cancel = null) {
       Finish = Finish.None;
       StopText stopText = new StopText(stops);
-      ulong delivered = 0;
       for (long count = 0; maxTokens == 0 || count < maxTokens; ++count) {
         if (cancel != null && cancel.IsRequested) throw new OperationCanceledException("generation was cancelled");
         string text;
         bool end, stopped;
         Next(out text, out end);
-        delivered += (ulong)Encoding.UTF8.GetByteCount(text);
         string shown = stopText.Push(text, out stopped);
         if (end && !stopped) {
           shown += stopText.Rest();
@@ -365,17 +360,17 @@ namespace Ruda {
       }
       Finish = Finish.Length;
       bool found;
-      string rest = stopText.Push(HeldBack(delivered), out found) + stopText.Rest();
+      string rest = stopText.Push(HeldBack(), out found) + stopText.Rest();
       if (rest.Length > 0) yield return rest;
     }
 
     // A character that was not finished when the caller's limit was reached, as U+FFFD.
-    string HeldBack(ulong delivered) {
+    string HeldBack() {
       return ReadText(text => {
         ulong needed;
-        RudaNative.rudax_session_rest(H, tokenizer.H, delivered, text, (ulong)text.Length, out needed);
+        RudaNative.rudax_session_rest(H, text, (ulong)text.Length, out needed);
         return needed;
-      }, 64);
+      }, 2048);
     }
 
     /// <summary>The pieces of the answer to a conversation: PromptChat, then Generate.</summary>

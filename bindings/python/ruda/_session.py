@@ -244,7 +244,6 @@ class Model(Handle):
         dtype = dtype_from(cache_dtype) if cache_dtype else 0
         capsule = _raw.rudax_session_create(self._h, dtype, token_capacity, batch_tokens)
         made = wrap("session", capsule, self._context)
-        made._tokenizer = self.tokenizer
         return made
 
 
@@ -282,7 +281,7 @@ class Session(Handle):
     """One conversation: a model, its key-value cache and a sampler. One thread at a time; close() and a Cancel
     may come from any. token_count, prompt_tokens, ... tell what it holds and did."""
 
-    __slots__ = ("_finish", "_tokenizer")
+    __slots__ = ("_finish",)
 
     def __init__(self, *_, **__):
         raise TypeError("sessions are made by Model.session")
@@ -331,7 +330,7 @@ class Session(Handle):
         """Yields pieces of text until the turn ends, max_tokens were generated (0 = no limit) or a stop text
         appears; the stop text itself is not yielded. finish tells afterwards what ended it."""
         self._finish = Finish.NONE
-        stop_text, count, delivered = StopText([stops] if isinstance(stops, str) else stops), 0, 0
+        stop_text, count = StopText([stops] if isinstance(stops, str) else stops), 0
         while not max_tokens or count < max_tokens:
             if cancel is not None and cancel.requested:
                 from ._errors import CancelledError
@@ -339,7 +338,6 @@ class Session(Handle):
                 raise CancelledError(7000, message="generation was cancelled", name="RUDA_E_CANCELLED")
             _, text, end = self.next()
             count += 1
-            delivered += len(text.encode())
             shown, stopped = stop_text.push(text)
             if end and not stopped:
                 shown += stop_text.rest()
@@ -351,9 +349,7 @@ class Session(Handle):
             if end or stopped:
                 return
         self._finish = Finish.LENGTH
-        held_back = read_text(
-            lambda text: _raw.rudax_session_rest(self._h, self._tokenizer._h, delivered, text), 64
-        )
+        held_back = read_text(lambda text: _raw.rudax_session_rest(self._h, text), 2048)
         shown, stopped = stop_text.push(held_back)
         if rest := shown + stop_text.rest():
             yield rest

@@ -174,7 +174,7 @@ struct Group {
 
 // Turns scores[key][query] of `keys` keys (a multiple of 16) into pairs of weights; gives the factor for what
 // was summed before.
-template <bool masked>
+template <bool masked, bool low_parts>
 RUDA_INLINE F32 soften(float* scores, int keys, int64_t begin, float scale, Group& g, uint8_t* high,
                        uint8_t* low) {
   F32 top[4] = {g.largest, g.largest, g.largest, g.largest};
@@ -199,7 +199,8 @@ RUDA_INLINE F32 soften(float* scores, int keys, int64_t begin, float scale, Grou
     odd_sum = odd_sum + odd;
     const __m512i pairs = pair_up(even, odd);
     _mm512_store_si512(high + j / 2 * row_bytes, pairs);
-    _mm512_store_si512(low + j / 2 * row_bytes, pair_up(even - even_of(pairs), odd - odd_of(pairs)));
+    if constexpr (low_parts)
+      _mm512_store_si512(low + j / 2 * row_bytes, pair_up(even - even_of(pairs), odd - odd_of(pairs)));
   }
   if (keys % 32)
     for (int j = keys / 2; j < keys / 2 + 8; ++j) {
@@ -271,17 +272,19 @@ void attend(const AttentionRows& a, float* scratch) {
       fence();
       const F32 factor =
           state.least >= begin + tile
-              ? soften<false>(scores, tile, begin, a.scale, state, weights_high, weights_low)
-              : soften<true>(scores, count * side, begin, a.scale, state, weights_high, weights_low);
+              ? soften<false, !is_bf16<Q>>(scores, tile, begin, a.scale, state, weights_high, weights_low)
+              : soften<true, !is_bf16<Q>>(scores, count * side, begin, a.scale, state, weights_high,
+                                          weights_low);
       float* out = sums + g * value_dim * side;
       const bool add = begin != a.key_begin;
       if (add && !all(equal(factor, set(1.0f))))
         for (int64_t d = 0; d < value_dim; ++d) store(out + d * lanes, load(out + d * lanes) * factor);
       fence();
       for (int64_t d = 0; d < value_dim; d += 64)
-        product<!is_bf16<T>, true>(values_high + d * row_bytes, values_low + d * row_bytes,
-                                   value_dim * row_bytes, weights_high, weights_low, (count + 1) / 2,
-                                   value_dim - d < 64 ? int(value_dim - d) / side : 4, out + d * side, add);
+        product<!is_bf16<T>, !is_bf16<Q>>(values_high + d * row_bytes, values_low + d * row_bytes,
+                                          value_dim * row_bytes, weights_high, weights_low, (count + 1) / 2,
+                                          value_dim - d < 64 ? int(value_dim - d) / side : 4, out + d * side,
+                                          add);
       fence();
     }
   }

@@ -3,6 +3,7 @@
 #include "core/int_ops.hpp"
 #include "core/scalar_math.hpp"
 #include "cpu/elementwise/unary_table.hpp"
+#include "cpu/simd/functions.hpp"
 #include "cpu/simd/simd.hpp"
 #include "cpu/simd/trig.hpp"
 
@@ -22,29 +23,6 @@ RUDA_INLINE F32 tan(F32 x) {
     for (int i = 0; i < lanes; i++) r[i] = __builtin_tanf(x[i]);
   return select(equal(x, zero()), x, r);
 }
-
-// Functions that have no vector form: lane by lane.
-#define RUDA_LANES(word)                                            \
-  RUDA_INLINE F32 word(F32 x) {                                     \
-    F32 r;                                                          \
-    for (int i = 0; i < lanes; i++) r[i] = scalar_math::word(x[i]); \
-    return r;                                                       \
-  }
-RUDA_LANES(exp2)
-RUDA_LANES(expm1)
-RUDA_LANES(log2)
-RUDA_LANES(log10)
-RUDA_LANES(log1p)
-RUDA_LANES(asin)
-RUDA_LANES(acos)
-RUDA_LANES(atan)
-RUDA_LANES(sinh)
-RUDA_LANES(cosh)
-RUDA_LANES(asinh)
-RUDA_LANES(acosh)
-RUDA_LANES(atanh)
-RUDA_LANES(softplus)
-#undef RUDA_LANES
 
 template <class T, class F>
 void dense(const void* x_data, void* y_data, int64_t count) {

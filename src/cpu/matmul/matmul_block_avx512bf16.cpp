@@ -27,6 +27,16 @@ RUDA_INLINE void place(int32_t type, int b, Words q, BlockActivations& to) {
   const __m256i even = _mm512_castsi512_si256(even_odd), odd = _mm512_extracti64x4_epi64(even_odd, 1);
   switch (type) {
     case block_q8_0: _mm512_store_si512(to.q + 32 * b, q); break;
+    case block_q4_1: {
+      const __m256i upper =
+          _mm512_cvtepi16_epi8(_mm512_srai_epi16(_mm512_add_epi16(q, _mm512_set1_epi16(128)), 8));
+      const __m256i lower = _mm512_cvtepi16_epi8(q);
+      _mm_store_si128((__m128i*)(to.q + 8 * b), _mm256_castsi256_si128(upper));
+      _mm_store_si128((__m128i*)(to.q + 32 + 8 * b), _mm256_extracti128_si256(upper, 1));
+      _mm_store_si128((__m128i*)(to.q + 64 + 8 * b), _mm256_castsi256_si128(lower));
+      _mm_store_si128((__m128i*)(to.q + 96 + 8 * b), _mm256_extracti128_si256(lower, 1));
+      break;
+    }
     case block_q4_k:
     case block_q5_k:
       _mm256_store_si256((__m256i*)(to.q + 32 * (b & 1) + 16 * (b >> 1)), even);
@@ -43,6 +53,8 @@ RUDA_INLINE void place(int32_t type, int b, Words q, BlockActivations& to) {
       _mm_store_si128((__m128i*)(to.q + 96 + 8 * b), _mm256_extracti128_si256(odd, 1));
   }
 }
+
+constexpr int32_t infinity_bits = 0x7f800000;
 
 bool quantize(const BlockMatmul& call, int64_t row, BlockActivations* to) {
   const int32_t type = call.type;
@@ -62,9 +74,11 @@ bool quantize(const BlockMatmul& call, int64_t row, BlockActivations* to) {
       const int32_t top =
           _mm512_reduce_max_epi32(_mm512_max_epi32(_mm512_and_si512(_mm512_castps_si512(lower), magnitude),
                                                    _mm512_and_si512(_mm512_castps_si512(upper), magnitude)));
-      const int exponent = top >> 23;  // of the largest magnitude, biased
+      // Of the largest magnitude, biased; of the next power of two where two bytes could not hold 32640
+      // units.
+      const int exponent = (top + (type == block_q4_1 && top < infinity_bits ? 0x10100 : 0)) >> 23;
       const bool zero_block = top == 0;
-      if (exponent == 255 || (exponent < 15 && !zero_block)) {
+      if (top >= infinity_bits || (exponent < 15 && !zero_block)) {
         fits = false;
         break;
       }
@@ -130,42 +144,50 @@ RUDA_INLINE __m128 sum_of_each(const F32* v) {
   return _mm_add_ps(_mm_movelh_ps(s01, s23), _mm_movehl_ps(s23, s01));
 }
 
-RUDA_INLINE void store_four(const BlockMatmul& call, int64_t m, int64_t n, int count, __m128 value) {
-  F32 v = _mm512_castps128_ps512(value);
-  if (call.bias)
-    v = v +
-        (call.bias_bf16 ? load((const bf16*)call.bias + n, count) : load((const float*)call.bias + n, count));
-  const int64_t at = m * call.y_stride + n;
-  if (call.y_bf16)
-    store((bf16*)call.y + at, v, count);
-  else
-    store((float*)call.y + at, v, count);
+// Four results, `apart` columns from each other.
+RUDA_INLINE void store_four(const BlockMatmul& call, int64_t m, int64_t n, int64_t apart, int count,
+                            __m128 value) {
+  alignas(16) float each[4];
+  _mm_store_ps(each, value);
+  for (int c = 0; c < count; ++c) {
+    const int64_t column = n + c * apart, at = m * call.y_stride + column;
+    if (call.bias) each[c] += load_bias(call, column);
+    store_y(call, at, each[c]);
+  }
 }
 
+// Rows n, n + apart, .. of the weights, `count` of them.
+template <int Type, int M>
+RUDA_INLINE void four_rows(const BlockMatmul& call, int64_t m_begin, const BlockActivations* from, int64_t n,
+                           int64_t apart, int count) {
+  const int64_t groups = (call.k + 127) / 128;
+  const uint8_t* p = call.weights + n * call.weight_row_bytes;
+  F32 sums[M][4];
+  RUDA_UNROLL
+  for (int m = 0; m < M; ++m) {
+    RUDA_UNROLL
+    for (int c = 0; c < 4; ++c) sums[m][c] = _mm512_setzero_ps();
+  }
+  for (int c = 0; c < count; ++c, p += apart * call.weight_row_bytes) {
+    F32 row[M];
+    RUDA_UNROLL
+    for (int m = 0; m < M; ++m) row[m] = _mm512_setzero_ps();
+    weight_row<Type, M>(p, call.k, from, groups, row);
+    RUDA_UNROLL
+    for (int m = 0; m < M; ++m) sums[m][c] = row[m];
+  }
+  RUDA_UNROLL
+  for (int m = 0; m < M; ++m) store_four(call, m_begin + m, n, apart, count, sum_of_each(sums[m]));
+}
+
+// Four streams of rows at once: the processor fetches only so far ahead in each.
 template <int Type, int M>
 void rows(const BlockMatmul& call, int64_t m_begin, const BlockActivations* from, int64_t begin,
           int64_t end) {
-  const int64_t groups = (call.k + 127) / 128;
-  const uint8_t* p = call.weights + begin * call.weight_row_bytes;
-  for (int64_t n = begin; n < end; n += 4) {
-    const int count = end - n < 4 ? (int)(end - n) : 4;
-    F32 sums[M][4];
-    RUDA_UNROLL
-    for (int m = 0; m < M; ++m) {
-      RUDA_UNROLL
-      for (int c = 0; c < 4; ++c) sums[m][c] = _mm512_setzero_ps();
-    }
-    for (int c = 0; c < count; ++c, p += call.weight_row_bytes) {
-      F32 row[M];
-      RUDA_UNROLL
-      for (int m = 0; m < M; ++m) row[m] = _mm512_setzero_ps();
-      weight_row<Type, M>(p, call.k, from, groups, row);
-      RUDA_UNROLL
-      for (int m = 0; m < M; ++m) sums[m][c] = row[m];
-    }
-    RUDA_UNROLL
-    for (int m = 0; m < M; ++m) store_four(call, m_begin + m, n, count, sum_of_each(sums[m]));
-  }
+  const int64_t apart = (end - begin) / 4;
+  for (int64_t n = begin; n < begin + apart; ++n) four_rows<Type, M>(call, m_begin, from, n, apart, 4);
+  const int64_t rest = begin + 4 * apart;
+  if (rest < end) four_rows<Type, M>(call, m_begin, from, rest, 1, (int)(end - rest));
 }
 
 template <int Type>

@@ -5,7 +5,9 @@
 // A group is 128 weights. Their codes are split inside 16-bit lanes (code & 15, >> 4, >> 8, >> 12), so
 // activations lie in the order that the split gives: for each format the even and the odd elements of the low
 // and of the high nibbles. A group's products are summed exactly in 32 bits, at most 8 * 255 * 2^15 a lane,
-// and scaled in F32.
+// and scaled in F32. Q4_1, the commonest, takes whole bytes of codes: an activation is 256 times a signed
+// byte plus another, and a group's sum over the upper bytes is shifted before the lower ones are added, which
+// saves the split of the codes inside 16-bit lanes.
 #pragma once
 #include "cpu/matmul/matmul_block.hpp"
 #include "cpu/simd/vec.hpp"
@@ -15,8 +17,10 @@ namespace {
 
 typedef __m512i Words;
 
-// Bytes ahead of the reads; the weights come from memory once.
-constexpr int prefetch_distance = 2048;
+// Bytes ahead of the reads in each of four streams; the weights come from memory once. On Emerald Rapids, 80
+// MB of Q4_1 [1536, 576] in turn, two threads: 36 us a product with one stream and 8 KiB, 30 with four and 1
+// KiB.
+constexpr int prefetch_distance = 1024;
 
 struct FormatQ4_0 {
   static constexpr int bytes = 18, codes = 2, high_bits = 0, subtract = 8;
@@ -118,6 +122,22 @@ RUDA_INLINE void group_of_32(const uint8_t* p, int count, const BlockActivations
   }
 }
 
+// Codes of the lower and the upper nibbles.
+struct Bytes {
+  Words low, high;
+};
+RUDA_INLINE Bytes bytes_of(Words v) {
+  const Words nibble = _mm512_set1_epi8(15);
+  return {_mm512_and_si512(v, nibble), _mm512_and_si512(_mm512_srli_epi16(v, 4), nibble)};
+}
+// q: upper bytes that belong to the low and the high nibbles, then lower bytes alike.
+RUDA_INLINE Words dot_digits(Bytes codes, const int16_t* q) {
+  Words sum = _mm512_dpbusd_epi32(_mm512_setzero_si512(), codes.low, _mm512_load_si512(q));
+  sum = _mm512_slli_epi32(_mm512_dpbusd_epi32(sum, codes.high, _mm512_load_si512(q + 32)), 8);
+  sum = _mm512_dpbusd_epi32(sum, codes.low, _mm512_load_si512(q + 64));
+  return _mm512_dpbusd_epi32(sum, codes.high, _mm512_load_si512(q + 96));
+}
+
 // Q4_1 blocks are five 32-bit words, so one permutation collects what four of them hold at the same place.
 struct WordsQ4_1 {
   Words low, high;  // words 0..15 and 4..19 of the group
@@ -134,9 +154,9 @@ RUDA_INLINE void groups_q4_1(WordsQ4_1 a, WordsQ4_1 b, const BlockActivations* x
   const Words heads = _mm512_permutex2var_epi32(
       a.low, _mm512_set_epi32(31, 26, 21, 16, 31, 26, 21, 16, 31, 26, 21, 16, 15, 10, 5, 0), b.low);
   const F32 scale_min = _mm512_cvtph_ps(_mm512_castsi512_si256(heads));
-  const Split s = split(codes_q4_1(a));
-  Split t{};
-  if constexpr (Two) t = split(codes_q4_1(b));
+  const Bytes s = bytes_of(codes_q4_1(a));
+  Bytes t{};
+  if constexpr (Two) t = bytes_of(codes_q4_1(b));
   const Words pick = _mm512_set_epi32(6, 6, 6, 6, 4, 4, 4, 4, 2, 2, 2, 2, 0, 0, 0, 0);
   RUDA_UNROLL
   for (int m = 0; m < M; ++m) {
@@ -148,16 +168,10 @@ RUDA_INLINE void groups_q4_1(WordsQ4_1 a, WordsQ4_1 b, const BlockActivations* x
       by = _mm512_zextps256_ps512(_mm256_load_ps(xa->scale_sum));
     const F32 scaled = _mm512_mul_ps(scale_min, by);
     pairs[m] = _mm512_add_ps(pairs[m], scaled);
-    Words sum = dot(_mm512_setzero_si512(), s.low_even, xa->q);
-    sum = dot(sum, s.high_even, xa->q + 32);
-    sum = dot(sum, s.low_odd, xa->q + 64);
-    sum = dot(sum, s.high_odd, xa->q + 96);
+    Words sum = dot_digits(s, xa->q);
     sums[m] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_permutexvar_ps(pick, scaled), sums[m]);
     if constexpr (Two) {
-      sum = dot(_mm512_setzero_si512(), t.low_even, xb->q);
-      sum = dot(sum, t.high_even, xb->q + 32);
-      sum = dot(sum, t.low_odd, xb->q + 64);
-      sum = dot(sum, t.high_odd, xb->q + 96);
+      sum = dot_digits(t, xb->q);
       const Words pick_b = _mm512_add_epi32(pick, _mm512_set1_epi32(8));
       sums[m] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_permutexvar_ps(pick_b, scaled), sums[m]);
     }

@@ -20,7 +20,8 @@ namespace vector_rows {
 
 struct State {
   Rows x, y;
-  int dtype_index;
+  int64_t grain;
+  void (*kernel)(const RmsNormRows& rows, int64_t begin, int64_t end);
 };
 
 Verdict prepare(const Problem& p, Prepare& prep) {
@@ -28,7 +29,9 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   State& s = prep.state<State>();
   if (!collapse_rows(*x.layout, s.x) || !collapse_rows(*p[RUDA_RMS_NORM_Y].layout, s.y))
     return "rows without one stride";
-  s.dtype_index = x.dtype() == RUDA_F32 ? 0 : x.dtype() == RUDA_F16 ? 1 : 2;
+  s.grain = s.x.cols > 0 ? row_grain(s.x.cols) : 1;
+  const int dtype_index = x.dtype() == RUDA_F32 ? 0 : x.dtype() == RUDA_F16 ? 1 : 2;
+  s.kernel = RUDA_ISA_PICK(NormTable, norm_table).rms_norm[dtype_index];
   prep.note(isa_name(isa()));
   return nullptr;
 }
@@ -42,8 +45,7 @@ void run(const Launch& l) {
                          s.x.stride,
                          s.y.stride,
                          float(l.problem.as<ruda_rms_norm_desc>().eps)};
-  const auto kernel = RUDA_ISA_PICK(NormTable, norm_table).rms_norm[s.dtype_index];
-  parallel(l, s.x.count, row_grain(s.x.cols), [&](int64_t begin, int64_t end) { kernel(rows, begin, end); });
+  parallel(l, s.x.count, s.grain, [&](int64_t begin, int64_t end) { s.kernel(rows, begin, end); });
 }
 
 }  // namespace vector_rows

@@ -275,6 +275,100 @@ void run(const Launch& l) {
 
 }  // namespace columns
 
+namespace int_rows {
+
+struct State {
+  Axes axes;
+  ReduceIntRow row;
+  int64_t spans;  // parts of one reduction
+  WorkspaceSlot partial;
+  ReduceInt start;
+  bool is_signed;
+};
+
+bool is_unsigned(uint32_t dtype) {
+  return dtype == RUDA_U8 || dtype == RUDA_U16 || dtype == RUDA_U32 || dtype == RUDA_U64 ||
+         dtype == RUDA_BOOL;
+}
+
+Verdict prepare(const Problem& p, Prepare& prep) {
+  const uint32_t dtype = p[RUDA_REDUCE_X].dtype();
+  const int index = row_dtype_index(dtype) - (row_vector_dtypes + 1);
+  if (index < 0) return "floats";
+  State& s = prep.state<State>();
+  s.axes = make_axes(p);
+  if (s.axes.reduced.elements > 1 && s.axes.reduced.step(0) != 1) return "the reduced axis has gaps";
+  s.row = RUDA_ISA_PICK(ReduceIntTable, reduce_int_table).row[s.axes.op - 1][index];
+  s.is_signed = !is_unsigned(dtype);
+  s.start = {s.is_signed ? reduce_start<int64_t>(s.axes.op) : int64_t(reduce_start<uint64_t>(s.axes.op)),
+             reduce_is_index(s.axes.op) ? -1 : 0};
+  s.spans = (s.axes.reduced.elements + span_elements - 1) / span_elements;
+  if (s.spans > 1) s.partial = prep.book<ReduceInt>(s.axes.kept.elements * s.spans);
+  prep.note(std::string(reduce_rows[s.axes.op - 1].name) + ", " + isa_name(isa()));
+  return nullptr;
+}
+
+// `b` comes after `a`.
+template <class W>
+void join(uint32_t op, ReduceInt& a, const ReduceInt& b) {
+  if (!reduce_is_index(op))
+    a.value = int64_t(reduce_join(op, W(a.value), W(b.value)));
+  else if (a.index < 0 || reduce_beats(op, W(b.value), W(a.value)))
+    a = b;
+}
+
+// Integers wrap into the dtype of y.
+void write(const Axes& a, std::byte* y, const ReduceInt& joined) {
+  int64_t value = reduce_is_index(a.op) ? joined.index : joined.value;
+  if (a.y_dtype == RUDA_BOOL) value = value != 0;
+  std::memcpy(y, &value, size_t(a.y_bytes));
+}
+
+ReduceInt join_span(const State& s, const std::byte* x, int64_t begin, int64_t end) {
+  ReduceInt joined = s.start;
+  if (begin < end)
+    walk_range(s.axes.reduced, begin, end, [&](const int64_t* at, int64_t count) {
+      s.row(x + at[0] * s.axes.x_bytes, count, begin, &joined);
+      begin += count;
+    });
+  return joined;
+}
+
+void run(const Launch& l) {
+  const State& s = l.state<State>();
+  const Axes& a = s.axes;
+  const auto* x = l.ptr<const std::byte>(RUDA_REDUCE_X);
+  auto* y = l.ptr<std::byte>(RUDA_REDUCE_Y);
+  const int64_t count = a.reduced.elements, spans = std::max<int64_t>(s.spans, 1);
+  auto* partial = l.at<ReduceInt>(s.partial);
+  parallel(l, a.kept.elements * spans,
+           std::max<int64_t>(1, grain / std::clamp<int64_t>(count, 1, span_elements)),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t task = begin; task < end; ++task) {
+               const int64_t output = task / spans, from = task % spans * span_elements;
+               walk_range(a.kept, output, output + 1, [&](const int64_t* at, int64_t) {
+                 const ReduceInt joined =
+                     join_span(s, x + at[1] * a.x_bytes, from, std::min(from + span_elements, count));
+                 if (spans > 1)
+                   partial[task] = joined;
+                 else
+                   write(a, y + at[0] * a.y_bytes, joined);
+               });
+             }
+           });
+  if (spans == 1) return;
+  for (int64_t output = 0; output < a.kept.elements; ++output) {
+    ReduceInt joined = partial[output * spans];
+    for (int64_t i = 1; i < spans; ++i)
+      s.is_signed ? join<int64_t>(a.op, joined, partial[output * spans + i])
+                  : join<uint64_t>(a.op, joined, partial[output * spans + i]);
+    walk_range(a.kept, output, output + 1,
+               [&](const int64_t* at, int64_t) { write(a, y + at[0] * a.y_bytes, joined); });
+  }
+}
+
+}  // namespace int_rows
+
 namespace plain {
 
 template <class W>
@@ -370,6 +464,7 @@ void run(const Launch& l) {
 
 constexpr Kernel list[] = {{"cpu/reduce/columns", columns::prepare, columns::run},
                            {"cpu/reduce/rows", dense_rows::prepare, dense_rows::run},
+                           {"cpu/reduce/int_rows", int_rows::prepare, int_rows::run},
                            {"cpu/reduce/scalar", plain::prepare, plain::run}};
 
 }  // namespace

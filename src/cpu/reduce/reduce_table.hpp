@@ -33,4 +33,19 @@ struct ReduceTable {
 
 RUDA_ISA_TABLE(ReduceTable, reduce_table)
 
+// As ReduceValue, of integers; of unsigned ones `value` holds the bits.
+struct ReduceInt {
+  int64_t value;
+  int64_t index;
+};
+// Joins `count` dense elements, the first of which has number `first`.
+using ReduceIntRow = void (*)(const void* x, int64_t count, int64_t first, ReduceInt* joined);
+
+// First index: code - 1. Second: I8, U8, I16, U16, I32, U32, I64, U64.
+struct ReduceIntTable {
+  ReduceIntRow row[reduce_count][8];
+};
+
+RUDA_ISA_TABLE(ReduceIntTable, reduce_int_table)
+
 }  // namespace ruda::cpu

@@ -45,6 +45,11 @@ inline int thread_count(const Problem& problem) { return pool_of(*problem.contex
 // into pieces of about `grain`, and the sign is looked at before each.
 template <class F>
 void parallel(const Launch& launch, int64_t count, int64_t grain, F&& f) {
+  // What one thread does at once needs neither the pool nor divisions.
+  if (count <= grain && !launch.stop.armed()) [[likely]] {
+    if (count > 0) f(0, count);
+    return;
+  }
   pool_of(launch).ranges(count, grain, [&](int64_t begin, int64_t end, int) {
     if (!launch.stop.armed()) return f(begin, end);
     for (int64_t at = begin; at < end; at += grain) {

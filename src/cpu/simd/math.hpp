@@ -37,15 +37,16 @@ RUDA_INLINE F32 exp(F32 x, F32 low) {
 // e^x: 1.1 ulp. exp(-inf) = 0, above 88.72 infinity.
 RUDA_INLINE F32 exp(F32 x) { return exp(x, zero()); }
 
-// Natural logarithm: 1 ulp. log(0) = -inf, log of a negative number is NaN.
-RUDA_INLINE F32 log(F32 x) {
+// log(x) = exponent * ln 2 + (f + rest), f exact and |rest| below |f| / 4; x positive and finite
+RUDA_INLINE void log_reduced(F32 x, F32& exponent, F32& f, F32& rest) {
   const Mask tiny = less(x, set(0x1p-126f));
   const F32 scaled = select(tiny, x * 0x1p24f, x);
   // x = 2^e * m with m in [sqrt(1/2), sqrt(2))
   const I32 shifted = bits(scaled) - 0x3f3504f3;
   const I32 e = (shifted >> 23) - select(tiny, set_i32(24), set_i32(0));
-  const F32 f = from_bits((shifted & 0x7fffff) + 0x3f3504f3) - 1.0f;
-  const F32 exponent = to_float(e), square = f * f;
+  f = from_bits((shifted & 0x7fffff) + 0x3f3504f3) - 1.0f;
+  exponent = to_float(e);
+  const F32 square = f * f;
   F32 p = fma(set(6.746634841e-02f), f, set(-1.167575866e-01f));
   p = fma(p, f, set(1.188822463e-01f));
   p = fma(p, f, set(-1.240557656e-01f));
@@ -54,11 +55,22 @@ RUDA_INLINE F32 log(F32 x) {
   p = fma(p, f, set(2.000211924e-01f));
   p = fma(p, f, set(-2.500000894e-01f));
   p = fma(p, f, set(3.333331347e-01f));
-  F32 r = fma(exponent, set(-2.12194440e-4f), fma(p * f, square, square * -0.5f));
-  r = fma(exponent, set(0.693359375f), f + r);
+  rest = fma(p * f, square, square * -0.5f);
+}
+
+// What a logarithm of x is where x is not positive and finite, else r.
+RUDA_INLINE F32 log_ends(F32 x, F32 r) {
   r = select(equal(x, zero()), set(-__builtin_inff()), r);
   r = select(equal(x, set(__builtin_inff())), x, r);
   return select(less(x, zero()), set(__builtin_nanf("")), select(is_nan(x), x + x, r));
+}
+
+// Natural logarithm: 1 ulp. log(0) = -inf, log of a negative number is NaN.
+RUDA_INLINE F32 log(F32 x) {
+  F32 exponent, f, rest;
+  log_reduced(x, exponent, f, rest);
+  const F32 r = fma(exponent, set(-2.12194440e-4f), rest);
+  return log_ends(x, fma(exponent, set(0.693359375f), f + r));
 }
 
 // 2 ulp

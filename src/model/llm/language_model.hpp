@@ -14,6 +14,9 @@ struct LayerWeights {
   Ref<Tensor> attention_norm, q, k, v, output;
   Ref<Tensor> q_bias, k_bias, v_bias;  // may be empty
   Ref<Tensor> feed_forward_norm, gate, up, down;
+  // On an asynchronous device the products of one input are one product: q, k, v (and their biases) and gate,
+  // up are rows of these. Empty in a mapped file, and where dtypes differ.
+  Ref<Tensor> qkv, qkv_bias, gate_up;
 };
 
 struct DecoderWeights {

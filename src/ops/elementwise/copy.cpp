@@ -79,6 +79,50 @@ bool overlap(const Tensor& a, const Tensor& b) {
          b.data() + b.layout().low_bytes < a.data() + a.layout().high_bytes;
 }
 
+// From a tensor of another context into one of the stream's.
+void transfer(Stream& stream, Tensor& from, Tensor& to) {
+  stream.check_not_capturing("ruda_tensor_copy");
+  stream.check_healthy();
+  RUDA_CHECK(from.layout().dtype == to.layout().dtype, RUDA_E_DTYPE, 2,
+             "to: dtype %s, expected %s: a copy from another context does not convert",
+             dtype_name(to.layout().dtype), dtype_name(from.layout().dtype));
+  RUDA_CHECK(from.layout().contiguous, RUDA_E_UNSUPPORTED, 1,
+             "from: belongs to another context and has strides; make it contiguous there first");
+  Context& context = stream.context();
+  Context& owner = from.context();
+  owner.device().check_usable();
+  if (context.asynchronous()) to.storage().check_stream(stream, true, 2, "to");
+  const uint64_t bytes = from.layout().packed_bytes();
+  if (bytes == 0) return;
+  const Ref<Tensor> packed =
+      to.layout().contiguous
+          ? Ref<Tensor>(&to)
+          : make_tensor(context,
+                        context.layouts().contiguous(to.layout().dtype, to.layout().shape, to.layout().rank),
+                        &stream);
+  bool done = false;
+  if (context.asynchronous() && owner.backend() == context.backend()) {
+    from.storage().fence(stream);
+    const DeviceScope scope(context.device());
+    done = context.device().copy_from(stream.queue(), packed->data(), owner.device(), from.data(), bytes);
+    if (done) from.storage().note_use(stream, false);
+  }
+  if (!done) {
+    const std::byte* host = from.data();
+    std::unique_ptr<std::byte[]> staged;
+    if (owner.asynchronous()) {
+      std::shared_ptr<DeviceStream> last = from.storage().last_stream();
+      if (!last) last = owner.device().open_stream();
+      staged.reset(new std::byte[bytes]);
+      owner.device().read(*last, staged.get(), from.data(), bytes);
+      host = staged.get();
+    }
+    stream.device().write(stream.queue(), packed->data(), host, bytes);
+  }
+  if (context.asynchronous()) packed->storage().note_use(stream, true);
+  if (packed.get() != &to) copy_into(stream, handle_of<ruda_tensor>(*packed), handle_of<ruda_tensor>(to));
+}
+
 }  // namespace
 }  // namespace ruda::ops
 
@@ -180,11 +224,14 @@ ruda_status ruda_tensor_cast(ruda_stream stream, ruda_tensor tensor, uint32_t dt
 ruda_status ruda_tensor_copy(ruda_stream stream, ruda_tensor from, ruda_tensor to) noexcept {
   return guard(__func__, [&] {
     Stream& s = get_stream(stream);
-    Tensor& a = ops::same_context(s, from, 1, "from");
+    Tensor& foreign = get_tensor(from, 1, "from");
+    const bool transfer = &foreign.context() != &s.context();
+    Tensor& a = transfer ? foreign : ops::same_context(s, from, 1, "from");
     Tensor& b = ops::same_context(s, to, 2, "to");
     RUDA_CHECK(!b.read_only(), RUDA_E_ARGUMENT, 2, "to: is read-only");
     RUDA_CHECK(a.layout().same_shape(b.layout()), RUDA_E_SHAPE, 2, "to: shape %s, expected %s",
                b.layout().shape_text().c_str(), a.layout().shape_text().c_str());
+    if (transfer) return ops::transfer(s, a, b);
     ops::check_conversion(a.layout().dtype, b.layout().dtype, 2);
     RUDA_CHECK(!ops::overlap(a, b), RUDA_E_OVERLAP, 2, "to: memory overlaps from");
     ops::copy_into(s, from, to);

@@ -96,6 +96,53 @@ RUDA_TEST(paged_attention_splits) {
     }
 }
 
+// Many queries at once with AUTO: tiles of queries and heads meet the edges of sequences, pages and dims.
+RUDA_TEST(paged_attention_tiles) {
+  for (uint32_t dtype : {RUDA_F32, RUDA_F16, RUDA_BF16})
+    for (uint32_t cache : {RUDA_F16, RUDA_BF16})
+      for (bool causal : {false, true})
+        check_case(env,
+                   {.dtype = dtype,
+                    .cache_dtype = cache,
+                    .q_heads = 6,
+                    .kv_heads = 2,
+                    .dim = 64,
+                    .value_dim = 64,
+                    .page_size = 16,
+                    .scale = 0.125,
+                    .causal = causal,
+                    .splits = RUDA_SPLITS_AUTO},
+                   make_layout(env, 16, {130, 64, 1}, 128));
+  for (int64_t dim : {8, 72, 128, 200, 256})
+    for (int64_t value_dim : {int64_t(16), dim})
+      check_case(env,
+                 {.cache_dtype = RUDA_F16,
+                  .q_heads = 3,
+                  .kv_heads = 1,
+                  .dim = dim,
+                  .value_dim = value_dim,
+                  .scale = 1 / std::sqrt(double(dim)),
+                  .splits = RUDA_SPLITS_AUTO},
+                 make_layout(env, 4, {67}, 40));
+  for (int64_t group : {1, 2, 5, 8, 64, 70})
+    check_case(env,
+               {.dtype = RUDA_BF16,
+                .cache_dtype = RUDA_BF16,
+                .q_heads = 2 * group,
+                .kv_heads = 2,
+                .dim = 16,
+                .value_dim = 16,
+                .splits = RUDA_SPLITS_AUTO,
+                .spare_rows = 3},
+               make_layout(env, 4, {33, 66, 90}, 30));
+  Layout mixed = make_layout(env, 4, {50, 20, 90}, 0);
+  for (int i = 0; i < 90; ++i) {
+    const uint32_t s = uint32_t(env.integer(0, 2));
+    mixed.queries.push_back({s, uint32_t(env.integer(0, mixed.lengths[s] - 1))});
+  }
+  check_case(env, {.cache_dtype = RUDA_F16, .splits = RUDA_SPLITS_AUTO}, mixed);
+}
+
 RUDA_TEST(paged_attention_strides) {
   check_case(env, {.q_strides = {100, 20, 1}, .out_strides = {16, 200, 1}, .lse_strides = {1, 30}},
              make_layout(env, 4, {30, 9}, 6));
@@ -119,14 +166,17 @@ RUDA_BENCH(paged_attention_bench) {
     uint32_t sequences, length, fresh, splits;
     int64_t q_heads, kv_heads, dim;
   };
-  for (const Shape6& s : {Shape6{"prefill h9/3 s1024 d64", 1, 1024, 1024, 0, 9, 3, 64},
-                          Shape6{"prefill h16/4 s2048 d128", 1, 2048, 2048, 0, 16, 4, 128},
-                          Shape6{"decode 8 x h9/3 s1024 d64", 8, 1024, 1, 0, 9, 3, 64},
-                          Shape6{"decode 8 x h16/4 s2048 d128", 8, 2048, 1, 0, 16, 4, 128},
-                          Shape6{"decode 1 x h9/3 s64 d64", 1, 64, 1, RUDA_SPLITS_AUTO, 9, 3, 64},
-                          Shape6{"decode 1 x h9/3 s512 d64", 1, 512, 1, RUDA_SPLITS_AUTO, 9, 3, 64},
-                          Shape6{"decode 1 x h9/3 s1024 d64 unsplit", 1, 1024, 1, 0, 9, 3, 64},
-                          Shape6{"decode 1 x h9/3 s1024 d64", 1, 1024, 1, RUDA_SPLITS_AUTO, 9, 3, 64}})
+  for (const Shape6& s :
+       {Shape6{"prefill h9/3 s1024 d64", 1, 1024, 1024, 0, 9, 3, 64},
+        Shape6{"prefill h9/3 s1024 d64 auto", 1, 1024, 1024, RUDA_SPLITS_AUTO, 9, 3, 64},
+        Shape6{"prefill h16/4 s2048 d128 auto", 1, 2048, 2048, RUDA_SPLITS_AUTO, 16, 4, 128},
+        Shape6{"prefill h16/4 s2048 d128", 1, 2048, 2048, 0, 16, 4, 128},
+        Shape6{"decode 8 x h9/3 s1024 d64", 8, 1024, 1, 0, 9, 3, 64},
+        Shape6{"decode 8 x h16/4 s2048 d128", 8, 2048, 1, 0, 16, 4, 128},
+        Shape6{"decode 1 x h9/3 s64 d64", 1, 64, 1, RUDA_SPLITS_AUTO, 9, 3, 64},
+        Shape6{"decode 1 x h9/3 s512 d64", 1, 512, 1, RUDA_SPLITS_AUTO, 9, 3, 64},
+        Shape6{"decode 1 x h9/3 s1024 d64 unsplit", 1, 1024, 1, 0, 9, 3, 64},
+        Shape6{"decode 1 x h9/3 s1024 d64", 1, 1024, 1, RUDA_SPLITS_AUTO, 9, 3, 64}})
     for (uint32_t dtype : {RUDA_F32, RUDA_F16, RUDA_BF16}) {
       const Layout l = make_layout(env, 16, std::vector<uint32_t>(s.sequences, s.length), s.fresh);
       const int64_t rows = int64_t(l.queries.size()), pages = l.pages;

@@ -269,6 +269,65 @@ RUDA_TEST(copy_fp4) {
   }
 }
 
+// Rows of FP4 apart from each other, turned axes, and back.
+RUDA_TEST(copy_fp4_strided) {
+  OpRun op(env, "copy");
+  std::vector<uint8_t> codes(6 * 5 * 16);
+  for (uint8_t& byte : codes) byte = uint8_t(env.integer(0, 255));
+  op.input_bytes(X, RUDA_F4E2M1, {6, 5, 32}, codes);
+  const auto value = [&](int64_t a, int64_t b, int64_t c) {
+    const double table[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    const int code = codes[size_t((a * 5 + b) * 16 + c / 2)] >> (c % 2 * 4) & 15;
+    return code & 8 ? -table[code & 7] : table[code & 7];
+  };
+  const int64_t begin[] = {-1, 1, 8}, end[] = {-7, 5, 24}, step[] = {-2, 1, 1};
+  const uint32_t axes[] = {1, 0, 2};
+  ruda_tensor part = nullptr, turned = nullptr, packed = nullptr;
+  MUST(ruda_tensor_slice(op.tensor(X), begin, end, step, 3, &part));
+  MUST(ruda_tensor_permute(part, axes, 3, &turned));
+  MUST(ruda_tensor_contiguous(env.stream, turned, &packed));
+  for (uint32_t to : {RUDA_F32, RUDA_BF16, RUDA_I8, RUDA_F64}) {
+    ruda_tensor wide[2] = {}, back = nullptr;
+    for (int k = 0; k < 2; ++k) {
+      MUST(ruda_tensor_cast(env.stream, k ? packed : turned, to, &wide[k]));
+      std::vector<uint8_t> got(4 * 3 * 16 * size_of(to));
+      MUST(ruda_tensor_read(env.stream, wide[k], got.data(), got.size()));
+      for (int64_t i = 0; i < 4 * 3 * 16; ++i) {
+        const double want = converted(to, value(5 - i / 16 % 3 * 2, 1 + i / 48, 8 + i % 16));
+        CHECK(decode(to, &got[size_t(i) * size_of(to)]) == want,
+              "element %lld of dtype %u is %g, expected %g", (long long)i, to,
+              decode(to, &got[size_t(i) * size_of(to)]), want);
+      }
+    }
+    MUST(ruda_tensor_cast(env.stream, wide[0], RUDA_F4E2M1, &back));
+    std::vector<uint8_t> got(4 * 3 * 8), kept(4 * 3 * 8);
+    MUST(ruda_tensor_read(env.stream, back, got.data(), got.size()));
+    MUST(ruda_tensor_read(env.stream, packed, kept.data(), kept.size()));
+    if (to != RUDA_I8) CHECK(got == kept, "FP4 changed on its way through dtype %u", to);
+    for (ruda_tensor t : {wide[0], wide[1], back}) ruda_release(t);
+  }
+  for (ruda_tensor t : {part, turned, packed}) ruda_release(t);
+}
+
+// Turned matrices around the extents of tiles, of every size of element, aligned and not.
+RUDA_TEST(copy_turned) {
+  for (uint32_t dtype : {RUDA_U8, RUDA_BF16, RUDA_F32, RUDA_I64})
+    for (const Shape& shape :
+         {Shape{16, 16}, Shape{64, 64}, Shape{65, 63}, Shape{127, 200}, Shape{256, 128}, Shape{3, 130, 66}}) {
+      const int64_t rows = shape[shape.size() - 2], cols = shape.back();
+      Shape turned{1, rows}, padded{1, rows + 3};
+      if (shape.size() == 3) {
+        turned.insert(turned.begin(), rows * cols);
+        padded.insert(padded.begin(), (rows + 3) * cols);
+      }
+      const Values v = small_values(env, dtype, count_of(shape));
+      check_case(env, dtype, dtype, shape, v, turned, {});
+      check_case(env, dtype, dtype, shape, v, {}, turned);
+      check_case(env, dtype, dtype, shape, v, padded, {});
+      check_case(env, dtype, dtype, shape, v, {}, padded);
+    }
+}
+
 RUDA_TEST(copy_block_formats) {
   for (const BlockVector& v : block_vectors)
     for (uint32_t to : {RUDA_F32, RUDA_F16, RUDA_BF16, RUDA_F64}) {

@@ -3,6 +3,7 @@
 #include "support/op_run.hpp"
 
 #include <cmath>
+#include <cstring>
 
 using namespace ruda::test;
 
@@ -178,19 +179,44 @@ RUDA_TEST(unary_extremes) {
   }
 }
 
+// Bit patterns of F32 at even distances: every exponent, both signs, subnormals, NaN and infinities.
+RUDA_TEST(unary_all_exponents) {
+  constexpr uint32_t step = 0x1p32 / 40000;
+  std::vector<float> patterns;
+  for (uint64_t at = 0; at < uint64_t(1) << 32; at += step) {
+    const uint32_t bits = uint32_t(at);
+    float value;
+    std::memcpy(&value, &bits, 4);
+    patterns.push_back(value);
+  }
+  const int64_t count = int64_t(patterns.size());
+  std::vector<uint8_t> bytes(4 * patterns.size());
+  std::memcpy(bytes.data(), patterns.data(), bytes.size());
+  const Values x(patterns.begin(), patterns.end());
+  for (uint32_t op = 1; op <= last_op; ++op) {
+    if (op == RUDA_UNARY_NOT) continue;
+    set_case("op " + std::to_string(op));
+    OpRun run(env, "unary");
+    run.input_bytes(X, RUDA_F32, {count}, bytes);
+    run.output(Y, is_test(op) ? uint32_t(RUDA_BOOL) : uint32_t(RUDA_F32), {count});
+    run.each_kernel(creator(env, run, op),
+                    [&](const std::string& kernel) { verify(kernel, op, RUDA_F32, run.read(Y), x); });
+  }
+}
+
 // Every 16-bit pattern once.
 RUDA_TEST(unary_all_halves) {
   std::vector<uint8_t> bytes(2 * 65536);
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = uint8_t(i / 2 >> (i % 2 * 8));
   for (uint32_t dtype : {RUDA_F16, RUDA_BF16})
-    for (uint32_t op : {RUDA_UNARY_SILU, RUDA_UNARY_GELU, RUDA_UNARY_TANH, RUDA_UNARY_SIN, RUDA_UNARY_COS,
-                        RUDA_UNARY_RSQRT}) {
+    for (uint32_t op = 1; op <= last_op; ++op) {
+      if (op == RUDA_UNARY_NOT) continue;
       set_case("op " + std::to_string(op) + " dtype " + std::to_string(dtype));
       OpRun run(env, "unary");
       run.input_bytes(X, dtype, {65536}, bytes);
       Values x(65536);
       for (size_t i = 0; i < x.size(); ++i) x[i] = decode(dtype, &bytes[2 * i]);
-      run.output(Y, dtype, {65536});
+      run.output(Y, is_test(op) ? uint32_t(RUDA_BOOL) : dtype, {65536});
       run.each_kernel(creator(env, run, op),
                       [&](const std::string& kernel) { verify(kernel, op, dtype, run.read(Y), x); });
     }

@@ -131,6 +131,22 @@ RUDA_TEST(matmul_block_shapes) {
     }
 }
 
+// Where a GPU gives a warp several columns, shares k between warps, or takes rows in groups of 64.
+RUDA_TEST(matmul_block_shares) {
+  for (const BlockSize& f : {block_sizes[1], block_sizes[4], block_sizes[7]}) {
+    check_case(env, {f.dtype, {1}, 33, 4352, RUDA_F32, RUDA_F32, true});
+    check_case(env, {f.dtype, {3}, 35, 2304, RUDA_BF16});
+    check_case(env, {f.dtype, {70}, 40, 512, RUDA_F32, RUDA_BF16, true});
+    check_case(env, {f.dtype, {130}, 17, 256, RUDA_BF16});
+    if (env.settings.backend == RUDA_BACKEND_CPU && !env.settings.level) continue;
+    check_case(env, {f.dtype, {1}, 26001, 256});
+    check_case(env, {f.dtype, {1}, 13001, 256, RUDA_F32, RUDA_BF16, true});
+    check_case(env, {f.dtype, {2}, 4301, 256});
+    check_case(env, {f.dtype, {4}, 2203, 256, RUDA_BF16, RUDA_F32, true});
+    check_case(env, {f.dtype, {20}, 4241, 256});
+  }
+}
+
 RUDA_TEST(matmul_block_leading_and_strides) {
   for (uint32_t format : {RUDA_Q4_1, RUDA_Q8_0, RUDA_Q6_K}) {
     check_case(env, {format, {}, 9, 256});
@@ -244,7 +260,7 @@ RUDA_TEST(matmul_block_special_scales) {
 // The bits of a row do not depend on the threads, nor on how many rows there are within each of the two
 // ranges.
 RUDA_TEST(matmul_block_same_bits) {
-  if (env.settings.backend != RUDA_BACKEND_CPU) throw Skip("the promise is that of the CPU");
+  const bool cpu = env.settings.backend == RUDA_BACKEND_CPU;
   const int64_t n = 200, k = 768, most = 37;
   for (uint32_t format : {RUDA_Q4_1, RUDA_Q4_K, RUDA_Q8_0}) {
     OpRun op(env, "matmul_block");
@@ -266,6 +282,7 @@ RUDA_TEST(matmul_block_same_bits) {
       ruda_release(y);
       ruda_release(rows);
     }
+    if (!cpu) continue;
     for (uint32_t threads : {1u, 2u, 3u, 7u}) {
       ruda_context_desc desc = RUDA_CONTEXT_DESC_INIT;
       desc.backend = RUDA_BACKEND_CPU;

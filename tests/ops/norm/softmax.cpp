@@ -1,210 +1,29 @@
 // tests/ops/norm/softmax.cpp - softmax against the definition in double.
 // SPDX-License-Identifier: Apache-2.0
-#include "support/op_run.hpp"
-
-#include <algorithm>
-#include <cmath>
+#include "support/softmax_cases.hpp"
 
 using namespace ruda::test;
 
 namespace {
 
-constexpr uint32_t X = RUDA_SOFTMAX_X, Y = RUDA_SOFTMAX_Y;
-using Values = std::vector<double>;
-
-struct Expected {
-  Values y, bound;
-};
-
-// The sum of n positive terms, in at least 16 running sums, is off by (n / 16 + 6) half ulp relative; each
-// exponential by 1.1 ulp and by the rounding of x - max, which counts |x - max| times.
-double sum_bound(double spread, int64_t cols) {
-  return epsilon(RUDA_F32) * (double(cols) / 32 + 3 + 1.1 + spread / 2);
-}
-
-// How far a result near `y` may be: `error` before the rounding to the dtype, in whose neighbourhood ties can
-// flip.
-double stored_bound(uint32_t dtype, double y, double error) {
-  const double smallest = dtype == RUDA_F16 ? 6e-8 : 1e-40;
-  return error + std::fabs(y) * epsilon(dtype) / 2 * 1.01 + smallest;
-}
-
-Expected oracle(const Values& x, int64_t cols, uint32_t dtype) {
-  Expected e;
-  for (size_t row = 0; row + 1 <= x.size(); row += size_t(cols)) {
-    double top = -INFINITY, sum = 0;
-    for (int64_t c = 0; c < cols; ++c) top = std::max(top, x[row + size_t(c)]);
-    for (int64_t c = 0; c < cols; ++c) sum += std::exp(x[row + size_t(c)] - top);
-    for (int64_t c = 0; c < cols; ++c) {
-      const double spread = std::min(top - x[row + size_t(c)], 200.0),
-                   y = std::exp(x[row + size_t(c)] - top) / sum;
-      e.y.push_back(y);
-      // Terms with a large spread hardly count in the sum: a spread of 4 stands for all that do.
-      e.bound.push_back(
-          stored_bound(dtype, y, y * (sum_bound(4, cols) + epsilon(RUDA_F32) * (3 + spread / 2))));
-    }
+struct Softmax {
+  using Desc = ruda_softmax_desc;
+  static constexpr const char* name = "softmax";
+  static constexpr double at_zero = 1, beside_zero = 0;  // of a row of -inf with one 0
+  static Desc empty() {
+    Desc desc = RUDA_SOFTMAX_DESC_INIT;
+    return desc;
   }
-  return e;
-}
-
-OpRun::Create creator(Env& env, const OpRun& op, uint32_t y_slot = Y) {
-  return [&env, &op, y_slot](const ruda_plan_options* options, ruda_plan* out) {
-    ruda_softmax_desc desc = RUDA_SOFTMAX_DESC_INIT;
-    desc.options = options;
-    desc.x = op.desc(X);
-    desc.y = op.desc(y_slot);
-    return ruda_softmax_plan_create(env.context, &desc, out);
-  };
-}
-
-void verify(const std::string& kernel, const Values& got, const Expected& expected) {
-  check_close(kernel.c_str(), got, expected.y, [&](size_t i) { return expected.bound[i]; });
-}
-
-void check_case(Env& env, uint32_t dtype, Shape shape, double scale, Shape x_strides = {},
-                Shape y_strides = {}) {
-  OpRun op(env, "softmax");
-  const auto x = op.random_input(X, dtype, shape, scale, std::move(x_strides));
-  op.output(Y, dtype, shape, std::move(y_strides));
-  const auto expected = oracle(x, shape.back(), dtype);
-  op.each_kernel(creator(env, op), [&](const std::string& kernel) { verify(kernel, op.read(Y), expected); });
-}
+  static constexpr auto create = ruda_softmax_plan_create;
+  static constexpr auto eager = ruda_softmax;
+  // Terms with a large spread hardly count in the sum: a spread of 4 stands for all that do.
+  static Element element(double difference, double sum, int64_t cols) {
+    const double spread = std::min(-difference, 200.0), y = std::exp(difference) / sum;
+    return {y, y * (sum_bound(4, cols) + epsilon(RUDA_F32) * (3 + spread / 2))};
+  }
+};
+static_assert(RUDA_SOFTMAX_X == X && RUDA_SOFTMAX_Y == Y);
 
 }  // namespace
 
-RUDA_TEST(softmax_shapes) {
-  for (uint32_t dtype : {RUDA_F32, RUDA_F16, RUDA_BF16})
-    for (int64_t cols : {1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 127, 257, 1009})
-      for (int64_t rows : {0, 1, 5}) check_case(env, dtype, {rows, cols}, 3);
-}
-
-RUDA_TEST(softmax_large) {
-  for (uint32_t dtype : {RUDA_F32, RUDA_BF16}) {
-    check_case(env, dtype, {3, 7, 5, 129}, 10);
-    check_case(env, dtype, {2, 8192}, 4);
-    check_case(env, dtype, {2, 8193}, 4);  // 16-bit rows this long are computed twice
-    check_case(env, dtype, {3, 49152}, 4);
-    check_case(env, dtype, {700, 33}, 100);
-    check_case(env, dtype, {50}, 1);
-  }
-  check_case(env, RUDA_F32, {4, 0}, 1);
-}
-
-RUDA_TEST(softmax_strided) {
-  for (uint32_t dtype : {RUDA_F32, RUDA_F16}) {
-    check_case(env, dtype, {4, 33}, 2, {40, 1}, {50, 1});
-    check_case(env, dtype, {3, 5, 17}, 2, {17, 60, 1}, {});  // outer axes swapped
-    check_case(env, dtype, {3, 5, 17}, 2, {200, 20, 1}, {100, 17, 1});
-    check_case(env, dtype, {3, 17}, 2, {0, 1}, {});
-  }
-}
-
-RUDA_TEST(softmax_in_place) {
-  for (uint32_t dtype : {RUDA_F32, RUDA_BF16}) {
-    OpRun op(env, "softmax");
-    const auto x = op.inout(X, dtype, {5, 96}, env.normal(5 * 96, 3));
-    op.bind_same(Y, X);
-    const auto expected = oracle(x, 96, dtype);
-    op.each_kernel(creator(env, op, X),
-                   [&](const std::string& kernel) { verify(kernel, op.read(X), expected); });
-  }
-}
-
-// Rows with infinities and NaN disturb only themselves.
-RUDA_TEST(softmax_special_rows) {
-  for (uint32_t dtype : {RUDA_F32, RUDA_BF16})
-    for (int64_t cols : {5, 1024}) {
-      const size_t n = size_t(cols);
-      Values x(8 * n, 1.0);
-      std::fill_n(x.begin(), n, -INFINITY);            // only -inf
-      std::fill_n(x.begin() + long(n), n, -INFINITY);  // -inf and one 0
-      x[2 * n - 1] = 0;
-      x[2 * n + 3] = INFINITY;                                             // one +inf
-      x[3 * n + 1] = NAN;                                                  // one NaN
-      for (size_t i = 0; i < n; ++i) x[4 * n + i] = i % 2 ? 1e38 : -1e38;  // nearly the ends of the range
-      for (size_t i = 0; i < n; ++i) x[5 * n + i] = -1e30;                 // far below 0, all alike
-      for (size_t i = 0; i < n; ++i) x[6 * n + i] = double(i % 7) * 60;    // exponentials that overflow
-      OpRun op(env, "softmax");
-      x = op.input(X, dtype, {8, cols}, x);
-      op.output(Y, dtype, {8, cols});
-      const auto expected = oracle(x, cols, dtype);
-      for (size_t i = 0; i < n; ++i) {
-        CHECK(std::isnan(expected.y[i]) && std::isnan(expected.y[2 * n + i]) &&
-                  std::isnan(expected.y[3 * n + i]),
-              "the oracle of a special row");
-        CHECK(expected.y[n + i] == (i + 1 == n ? 1.0 : 0.0), "the oracle of -inf beside 0");
-      }
-      op.each_kernel(creator(env, op),
-                     [&](const std::string& kernel) { verify(kernel, op.read(Y), expected); });
-    }
-}
-
-RUDA_TEST(softmax_row_alone) {
-  // A row's bits do not depend on its neighbours.
-  const auto values = env.normal(64 * 333, 3);
-  OpRun many(env, "softmax"), one(env, "softmax");
-  many.input(X, RUDA_F32, {64, 333}, values);
-  many.output(Y, RUDA_F32, {64, 333});
-  one.input(X, RUDA_F32, {1, 333}, {values.begin() + 17 * 333, values.begin() + 18 * 333});
-  one.output(Y, RUDA_F32, {1, 333});
-  std::map<std::string, Values> rows;
-  many.each_kernel(creator(env, many), [&](const std::string& kernel) {
-    const auto y = many.read(Y);
-    rows[kernel] = {y.begin() + 17 * 333, y.begin() + 18 * 333};
-  });
-  one.each_kernel(creator(env, one), [&](const std::string& kernel) {
-    CHECK(one.read(Y) == rows[kernel], "%s: a row alone has other bits", kernel.c_str());
-  });
-}
-
-RUDA_TEST(softmax_eager) {
-  OpRun op(env, "softmax");
-  const auto x = op.random_input(X, RUDA_F32, {3, 20});
-  const auto expected = oracle(x, 20, RUDA_F32);
-  for (int round = 0; round < 2; ++round) {
-    ruda_tensor y = nullptr;
-    MUST(ruda_softmax(env.stream, op.tensor(X), &y));
-    float got[60];
-    MUST(ruda_tensor_read(env.stream, y, got, sizeof got));
-    verify("eager", {got, got + 60}, expected);
-    ruda_release(y);
-  }
-}
-
-RUDA_TEST(softmax_errors) {
-  OpRun op(env, "softmax"), other(env, "softmax"), scalar(env, "softmax");
-  op.random_input(X, RUDA_F32, {2, 8});
-  other.random_input(X, RUDA_F32, {8, 2}, 1.0, {1, 8});
-  other.input(Y, RUDA_I32, {2, 8}, Values(16, 0));
-  scalar.random_input(X, RUDA_F32, {});
-  const auto attempt = [&](auto change) {
-    ruda_softmax_desc desc = RUDA_SOFTMAX_DESC_INIT;
-    desc.x = op.desc(X);
-    change(desc);
-    ruda_plan plan = nullptr;
-    const ruda_status status = ruda_softmax_plan_create(env.context, &desc, &plan);
-    CHECK(!plan, "a failed call gave a plan");
-    return status;
-  };
-  using D = ruda_softmax_desc;
-  CHECK_FAILS(attempt([&](D& d) { d.x = nullptr; }), RUDA_E_NULL, 1, "softmax: x is NULL");
-  CHECK_FAILS(attempt([&](D& d) { d.x = other.desc(Y); }), RUDA_E_DTYPE, 1,
-              "x has dtype I32, expected one of F32");
-  CHECK_FAILS(attempt([&](D& d) { d.x = other.desc(X); }), RUDA_E_SHAPE, 1,
-              "x has last stride 8, expected 1");
-  CHECK_FAILS(attempt([&](D& d) { d.x = scalar.desc(X); }), RUDA_E_SHAPE, 1, "x has rank 0, expected 1..16");
-  CHECK_FAILS(attempt([&](D& d) { d.y = other.desc(Y); }), RUDA_E_DTYPE, 1, "y has dtype I32, expected F32");
-  CHECK_FAILS(ruda_softmax_plan_create(env.context, nullptr, nullptr), RUDA_E_NULL, 2, "out is NULL");
-}
-
-RUDA_BENCH(softmax_bench) {
-  for (uint32_t dtype : {RUDA_F32, RUDA_BF16})
-    for (Shape shape : {Shape{1, 49152}, Shape{512, 512}, Shape{2048, 4096}}) {
-      OpRun op(env, "softmax");
-      op.random_input(X, dtype, shape);
-      op.output(Y, dtype, shape);
-      const std::string name = std::string("softmax ") + (dtype == RUDA_F32 ? "f32" : "bf16") + " [" +
-                               std::to_string(shape[0]) + ", " + std::to_string(shape[1]) + "]";
-      op.bench(name, 2.0 * double(count_of(shape)) * size_of(dtype), 0, creator(env, op));
-    }
-}
+RUDA_SOFTMAX_TESTS(softmax, Softmax)

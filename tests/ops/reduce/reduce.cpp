@@ -179,6 +179,19 @@ RUDA_TEST(reduce_long) {
   }
 }
 
+// Results of several blocks joined: parts of rows, parts of columns, many rows.
+RUDA_TEST(reduce_parts) {
+  for (uint32_t op : {RUDA_REDUCE_SUM, RUDA_REDUCE_MEAN, RUDA_REDUCE_MAX, RUDA_REDUCE_ARGMIN})
+    for (uint32_t dtype : {RUDA_F32, RUDA_BF16}) {
+      check_case(env, op, dtype, {600011}, 0);
+      check_case(env, op, dtype, {2, 300008}, 2, false, {300016, 1});
+      check_case(env, op, dtype, {300, 1023}, 2);
+      check_case(env, op, dtype, {200, 2056}, 2);
+      check_case(env, op, dtype, {9001, 40}, 1);
+      check_case(env, op, dtype, {2, 3000, 72}, 2, true);
+    }
+}
+
 RUDA_TEST(reduce_integers) {
   for (uint32_t dtype : {RUDA_I8, RUDA_U8, RUDA_I16, RUDA_U16, RUDA_I32, RUDA_U32, RUDA_I64, RUDA_U64})
     for (uint32_t op = 1; op <= last_op; ++op) {

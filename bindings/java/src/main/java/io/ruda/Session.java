@@ -34,10 +34,7 @@ public final class Session extends NativeHandle {
       Raw.rudax_session_create(p, cacheDType, tokenCapacity, batchTokens, made);
       return made[0];
     }));
-    tokenizer = model.tokenizer();
   }
-
-  private final Tokenizer tokenizer;
 
   /** How tokens are chosen from now on; starts the random sequence anew. */
   public void setSampling(Sampling s) {
@@ -95,16 +92,15 @@ public final class Session extends NativeHandle {
   }
 
   // A character that was not finished when the caller's limit was reached, as U+FFFD.
-  private String heldBack(long delivered) {
-    return use(p -> tokenizer.use(t -> readText(
-        (text, needed) -> Raw.rudax_session_rest(p, t, delivered, text, needed), 64)));
+  private String heldBack() {
+    return use(p -> readText((text, needed) -> Raw.rudax_session_rest(p, text, needed), 2048));
   }
 
   private final class Pieces implements Iterator<String> {
     private final StopText stopText;
     private final CancelToken cancel;
     private final long most;
-    private long count, delivered;
+    private long count;
     private String ready;
     private boolean ended;
 
@@ -129,11 +125,10 @@ public final class Session extends NativeHandle {
       if (most != 0 && count == most) {
         ended = true;
         finish = Finish.LENGTH;
-        return stopText.push(heldBack(delivered)) + stopText.rest();
+        return stopText.push(heldBack()) + stopText.rest();
       }
       ++count;
       Step step = Session.this.next();
-      delivered += step.text().getBytes(StandardCharsets.UTF_8).length;
       String shown = stopText.push(step.text());
       ended = step.end() || stopText.stopped();
       if (stopText.stopped()) {

@@ -1,0 +1,63 @@
+// cuda/device/cluster.cuh - blocks that run together and read each other's shared memory (compute capability
+// 9.0 on).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+
+namespace ruda::cuda {
+
+constexpr int cluster_arch = 90;
+
+// A group of Blocks neighbouring blocks of the grid; a group of one needs no hardware for it.
+template <int Blocks>
+struct Cluster {
+  __device__ static int rank() { return Blocks == 1 ? 0 : int(blockIdx.x % Blocks); }
+
+  // A barrier of all threads of the group; what they wrote to shared memory before it is seen after it. A
+  // block must not end while another may still read its memory.
+  __device__ static void sync() {
+    if constexpr (Blocks == 1) {
+      __syncthreads();
+    } else {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+      asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+#endif
+    }
+  }
+
+  // The same variable in shared memory of the block `rank`.
+  template <class T>
+  __device__ static const T* of(const T* mine, int rank) {
+    if constexpr (Blocks == 1) {
+      return mine;
+    } else {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+      const T* there;
+      asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(mine), "r"(rank));
+      return there;
+#else
+      return mine;
+#endif
+    }
+  }
+};
+
+// Launches `blocks` blocks in groups of Blocks.
+template <int Blocks, class... Formal, class... Actual>
+cudaError_t launch_clusters(void (*kernel)(Formal...), unsigned blocks, unsigned threads, size_t shared_bytes,
+                            cudaStream_t stream, Actual&&... actual) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = Blocks;
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = Blocks > 1 ? 1 : 0;
+  return cudaLaunchKernelEx(&config, kernel, static_cast<Formal>(actual)...);
+}
+
+}  // namespace ruda::cuda

@@ -1,0 +1,46 @@
+// cuda/device/dependent.cuh - kernels that start while the one before them in the stream ends (sm_90).
+// SPDX-License-Identifier: Apache-2.0
+//
+// Such a kernel touches no memory but by prefetches until wait_for_previous(); then everything before it in
+// the stream is done and visible. What others may have written it reads by plain loads, not as constants.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <utility>
+
+namespace ruda::cuda {
+
+__device__ inline void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// The next kernel may start once every block has said so; its own wait still is for the end of this one.
+__device__ inline void let_next_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// Brings 32 bytes to the second-level cache, where later writes are seen.
+__device__ inline void prefetch_far(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+
+// Launches a kernel that calls wait_for_previous(); `early` where the GPU knows how (compute capability 9.0).
+template <class... Formal, class... Actual>
+cudaError_t launch_dependent(bool early, void (*kernel)(Formal...), unsigned blocks, unsigned threads,
+                             cudaStream_t stream, Actual&&... actual) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = blocks;
+  config.blockDim = threads;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = early ? 1 : 0;
+  return cudaLaunchKernelEx(&config, kernel, std::forward<Actual>(actual)...);
+}
+
+}  // namespace ruda::cuda

@@ -1,0 +1,57 @@
+// src/plan/tune.hpp - what autotuning found out: kernels and times by problem, device and build.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "device/log.hpp"
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ruda {
+
+// 128 bits of a problem on a device. A clash names a kernel that accepts as well, or one that is not used.
+struct TuneKey {
+  uint64_t low, high;
+  auto operator<=>(const TuneKey&) const = default;
+};
+TuneKey tune_key_of(std::string_view text) noexcept;
+
+struct TuneTime {
+  std::string kernel;
+  double seconds;
+};
+
+// The times of one problem, the kernel that was kept first.
+using TuneEntry = std::vector<TuneTime>;
+using TuneTable = std::map<TuneKey, TuneEntry>;
+
+// Names this build: its version and all of its kernels. Times of another build are not used.
+const std::string& tune_build();
+
+// The entries of a file that another process may have written, or damaged: all or none are taken. None when
+// there is no file; a file that is refused is said in the log.
+TuneTable read_tune_file(const char* path, Log& log);
+// A longer table or entry is no result of ours.
+constexpr size_t most_tune_entries = 4096, most_tune_kernels = 64, most_tune_bytes = size_t(1) << 22;
+
+// Writes beside the file and puts the whole in its place; what fails is said in the log.
+void write_tune_file(const char* path, const TuneTable& table, Log& log) noexcept;
+
+// One for the process, so that contexts and plans share it.
+class TuneCache {
+ public:
+  static TuneCache& instance();
+  // `path` is "" or names a file, which is read before the first look-up, and merged and written after each
+  // new entry.
+  bool find(const TuneKey& key, const std::string& path, Log& log, TuneEntry& out);
+  void keep(const TuneKey& key, const std::string& path, Log& log, TuneEntry entry);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, TuneTable> tables_;  // by path
+};
+
+}  // namespace ruda

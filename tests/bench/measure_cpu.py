@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# tests/bench/measure_cpu.py - measures models and operators on the CPU beside llama.cpp and PyTorch, into one JSON file.
+# SPDX-License-Identifier: Apache-2.0
+"""usage: measure_cpu.py --build DIR --out FILE --machine WORDS --day DAY [--models NAME=PATH...] [--llama-bench PATH]
+                      [--torch PYTHON] [--rounds 2] [--seconds 0.2] [--part models|operators] [--prefix COMMAND...]
+
+Every case runs here and at the peer in turn, `rounds` times; the better of the rounds counts for both. A second call with
+another --part adds to the file. --prefix stands before each command, such as nice."""
+
+import argparse
+import json
+import pathlib
+import resource
+import subprocess
+
+
+def output(command):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+
+
+def ours(args, path):
+    return json.loads(output([*args.prefix, f"{args.build}/tests/bench/bench_language_model", path, "512", "128", "2"]))
+
+
+def theirs(args, path):
+    text = output([*args.prefix, args.llama_bench, "-m", path, "-p", "512", "-n", "128", "-t", "2", "-r", "2", "-o", "json"])
+    rows = json.loads(text)
+    return {"prompt_per_s": max(r["avg_ts"] for r in rows if r["n_prompt"]), "generate_per_s": max(r["avg_ts"] for r in rows if r["n_gen"])}
+
+
+def peak_mb(args, path):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    output([f"{args.build}/tests/bench/bench_language_model", path, "8", "32", "1"])
+    after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return after // 1024 if after > before else None
+
+
+def models(args):
+    """Peaks first: what a child took at most is kept over all children."""
+    rows = []
+    named = [m.split("=", 1) for m in args.models]
+    peaks = {name: peak_mb(args, path) for name, path in sorted(named, key=lambda m: pathlib.Path(m[1]).stat().st_size)}
+    for name, path in named:
+        row = {"name": name, "file_mb": round(pathlib.Path(path).stat().st_size / 1e6, 1), "peak_mb": peaks[name]}
+        for _ in range(args.rounds):
+            for key, value in ours(args, path).items():
+                if key.endswith("_per_s"):
+                    row[key] = max(row.get(key, 0), value)
+                elif key == "first_token_s":
+                    row[key] = min(row.get(key, value), value)
+            if args.llama_bench:
+                for key, value in theirs(args, path).items():
+                    row["llama_" + key] = max(row.get("llama_" + key, 0), round(value, 1))
+        rows.append(row)
+        print(row, flush=True)
+    return rows
+
+
+def operators(args):
+    rows = {}
+    for threads, part in ((2, ""), (1, "matmul ")):
+        for _ in range(args.rounds):
+            text = output([*args.prefix, f"{args.build}/tests/bench/bench_operators", str(threads), part, str(args.seconds)])
+            lines = [json.loads(line) for line in text.splitlines()]
+            peer = ""
+            if args.torch:
+                script = str(pathlib.Path(__file__).with_name("peer_torch_cpu.py"))
+                peer = output([*args.prefix, args.torch, script, str(threads), str(args.seconds), *(x["name"] for x in lines)])
+            peers = {x["name"]: x["us"] for x in map(json.loads, peer.splitlines())}
+            for x in lines:
+                key = f'{x["name"]} on {threads}'
+                row = rows.setdefault(key, {"name": x["name"], "threads": threads, "kernel": x["kernel"], "us": x["us"], "gflops": x["gflops"]})
+                if x["us"] <= row["us"]:
+                    row.update(us=x["us"], gflops=x["gflops"], gbps=x["gbps"])
+                if x["name"] in peers:
+                    row["torch_us"] = min(row.get("torch_us", peers[x["name"]]), peers[x["name"]])
+    return list(rows.values())
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    for name in ("--build", "--out", "--machine", "--day", "--llama-bench", "--torch", "--part"):
+        parser.add_argument(name)
+    parser.add_argument("--models", nargs="*", default=[])
+    parser.add_argument("--prefix", nargs="*", default=[])
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=0.2)
+    args = parser.parse_args()
+    out = pathlib.Path(args.out)
+    result = json.loads(out.read_text()) if out.exists() else {}
+    result.update(machine=args.machine, day=args.day)
+    if args.part in (None, "models"):
+        result["models"] = models(args)
+    if args.part in (None, "operators"):
+        result["ceilings"] = [json.loads(output([*args.prefix, f"{args.build}/tests/bench/ceilings", t])) for t in ("1", "2")]
+        result["operators"] = operators(args)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(result, indent=1) + "\n")
+
+
+main()

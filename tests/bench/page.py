@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# tests/bench/page.py - turns a file of measure_cpu.py into a page of tables.
+# SPDX-License-Identifier: Apache-2.0
+"""usage: page.py docs/performance/cpu.json > docs/performance/cpu.md"""
+
+import json
+import sys
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def ratio(ours, theirs):
+    return f"{ours / theirs:.2f}" if theirs else ""
+
+
+def models(data):
+    rows = []
+    for x in data["models"]:
+        row = [x["name"], x["file_mb"]]
+        for key in ("prompt_per_s", "generate_per_s"):
+            theirs = x.get("llama_" + key)
+            row += [f"{x[key]:.0f}", f"{theirs:.0f}" if theirs else "", ratio(x[key], theirs)]
+        rows.append([*row, f'{x["first_token_s"]:.3f}', x["peak_mb"]])
+    head = ["File", "MB", "prompt", "llama.cpp", "ratio", "generation", "llama.cpp", "ratio", "first token, s", "peak MB"]
+    return table(head, rows)
+
+
+def operators(data):
+    rows = []
+    for x in data["operators"]:
+        rate = f'{x["gflops"]:.0f} GFLOP/s' if x["gflops"] else f'{x["gbps"]:.1f} GB/s'
+        peer = x.get("torch_us")
+        beside = [f"{peer:.1f}", ratio(peer, x["us"])] if peer else ["", ""]
+        rows.append([x["name"], x["threads"], f'{x["us"]:.1f}', rate, *beside, f'`{x["kernel"]}`'])
+    return table(["Case", "threads", "us", "rate", "PyTorch us", "ratio", "kernel"], rows)
+
+
+def ceilings(data):
+    names = {
+        "f32_fma": "F32 FMA, GFLOP/s",
+        "bf16_dot": "BF16 dot products, GFLOP/s",
+        "bf16_tiles": "BF16 tiles, GFLOP/s",
+        "int8_dot": "INT8 dot products, GOP/s",
+        "read": "read of 256 MiB, GB/s",
+        "copy": "copy of 256 MiB, in and out, GB/s",
+    }
+    rows = [[text, *(f"{c.get(key, 0) / 1e9:.1f}" for c in data["ceilings"])] for key, text in names.items()]
+    return table(["What", *(f'{c["threads"]} threads' for c in data["ceilings"])], rows)
+
+
+def main():
+    with open(sys.argv[1]) as file:
+        data = json.load(file)
+    print(f"""# Performance on the CPU
+
+Made by `tests/bench/page.py` from `cpu.json`, which `tests/bench/measure_cpu.py` wrote. {data["machine"]}, {data["day"]}.
+Every case ran here and at the peer in the same minutes, the better of the rounds counts for both; a ratio above 1 means that
+libruda is faster. What is slower stays in the table. {data.get("note", "")}
+
+## Ceilings of the same run
+
+{ceilings(data)}
+## A language model: SmolLM2-135M-Instruct, two threads
+
+Tokens a second for a prompt of 512 tokens and for 128 generated ones after an empty history (`bench_language_model FILE`,
+`llama-bench -p 512 -n 128 -t 2`); the time from nothing to the first token of a short prompt, and the peak memory of a short
+chat.
+
+{models(data)}
+## Operators of a decoder and dense products
+
+The median of the runs that fit into a tenth of a second. Blocks of GGUF have no counterpart in PyTorch. In paged_attention the
+extents are queries, keys, query heads, kv heads and head size; PyTorch reads keys and values without pages.
+
+{operators(data)}""", end="")
+
+
+main()

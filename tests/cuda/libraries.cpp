@@ -1,0 +1,101 @@
+// tests/cuda/libraries.cpp - where NVIDIA's libraries are looked for, and what is said when there is none.
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/dynlib.hpp"
+#include "support/runner.hpp"
+
+#include "core/error.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <unistd.h>
+
+using namespace ruda::test;
+using namespace ruda::cuda;
+
+namespace {
+
+// A folder of this process, named by RUDA_CUDA_ROOT while it lives.
+struct Root {
+  Root() : path(std::filesystem::temp_directory_path() / ("ruda-libraries-" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(path);
+    setenv("RUDA_CUDA_ROOT", path.c_str(), 1);
+  }
+  ~Root() {
+    unsetenv("RUDA_CUDA_ROOT");
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  std::string put(const std::string& folder, const std::string& name) {
+    const auto to = path / folder / name;
+    std::filesystem::create_directories(to.parent_path());
+    std::filesystem::copy_file(std::getenv("RUDA_FAKE_LIBRARY"), to);
+    return to.string();
+  }
+  std::filesystem::path path;
+};
+
+std::string report() {
+  std::string text;
+  report_libraries(text);
+  return text;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::string failure(const LibrarySpec& spec) {
+  try {
+    open_library(spec);
+  } catch (const ruda::Error& error) {
+    CHECK(error.status == RUDA_E_BACKEND_MISSING, "status %d", error.status);
+    return error.text;
+  }
+  return "";
+}
+
+}  // namespace
+
+// Every layout that NVIDIA's packages use; a library that was not there is looked for again.
+RUDA_TEST(places_of_libraries) {
+  static_cast<void>(env);
+  const LibrarySpec absent{"cuThing", "libcuthing.so.7", "cu13 thing", "nvidia-cuthing", "cuthingVersion"};
+  Root root;
+  const std::string text = failure(absent);
+  for (const char* part : {"cuThing: libcuthing.so.7 was not found", "/lib64/libcuthing.so.7",
+                           "/nvidia/cu13/lib/libcuthing.so.7", "/nvidia/thing/lib/libcuthing.so.7",
+                           "the loader's path", "/usr/local/cuda/lib64/libcuthing.so.7",
+                           "pip install nvidia-cuthing", "RUDA_CUDA_ROOT or LD_LIBRARY_PATH"})
+    CHECK(has(text, part), "\"%s\" is not in: %s", part, text.c_str());
+  const std::string thing = root.put("nvidia/thing/lib", "libcuthing.so.7");
+  void* handle = open_library(absent);
+  CHECK(handle && open_library(absent) == handle, "opened twice");
+  try {
+    library_function(absent, handle, "cuthingRun");
+    CHECK(false, "a missing function was found");
+  } catch (const ruda::Error& error) {
+    CHECK(error.status == RUDA_E_BACKEND_MISSING && has(error.text, "has no function cuthingRun"), "%s",
+          error.text.c_str());
+  }
+
+  // A file that is no library says so.
+  const LibrarySpec broken{"cuBroken", "libcubroken.so.1", "cu13", "nvidia-cubroken", "x"};
+  std::filesystem::create_directories(root.path / "lib64");
+  std::FILE* file = std::fopen((root.path / "lib64" / "libcubroken.so.1").c_str(), "w");
+  std::fputs("not a library", file);
+  std::fclose(file);
+  CHECK(has(failure(broken), "libcubroken.so.1 ("), "%s", failure(broken).c_str());
+}
+
+RUDA_TEST(report_of_libraries) {
+  static_cast<void>(env);
+  Root root;
+  const std::string paths[] = {
+      root.put("lib64", "libcublasLt.so.13"),        root.put("nvidia/cudnn/lib", "libcudnn.so.9"),
+      root.put("nvidia/cu13/lib", "libcufft.so.12"), root.put("nvidia/cusparse/lib", "libcusparse.so.12"),
+      root.put("nvidia/nccl/lib", "libnccl.so.2"),   root.put("lib", "libnvrtc.so.13")};
+  const std::string text = report();
+  const char* versions[] = {"cuBLASLt: 13.0.1, ", "cuDNN: 9.19.0, ", "cuFFT: 12.0.3, ",
+                            "cuSPARSE: 12.4.5, ", "NCCL: 2.29.3, ",  "NVRTC: 13.0, "};
+  for (int i = 0; i < 6; ++i)
+    CHECK(has(text, versions[i] + paths[i]), "%s%s is not in:\n%s", versions[i], paths[i].c_str(),
+          text.c_str());
+}

@@ -1,0 +1,52 @@
+// tests/cuda/tune.cpp - the choices of cuda/tune: within what the kernels take, and as the shapes ask.
+// SPDX-License-Identifier: Apache-2.0
+#include "support/runner.hpp"
+#include "tune/matmul.hpp"
+
+using namespace ruda::test;
+using namespace ruda::cuda::tune;
+
+namespace {
+
+Capability gpu_of(int multiprocessors) {
+  Capability gpu;
+  gpu.arch = 90;
+  gpu.multiprocessors = multiprocessors;
+  return gpu;
+}
+
+}  // namespace
+
+RUDA_TEST(tune_block_gemv) {
+  for (int multiprocessors : {0, 1, 40, 132, 1000})
+    for (int64_t n : {1, 192, 576, 1536, 4096, 49152, 1 << 20})
+      for (int64_t k : {32, 256, 576, 1536, 4096, 1 << 16}) {
+        const Capability gpu = gpu_of(multiprocessors);
+        const BlockGemv one = block_gemv(gpu, 1, n, k);
+        for (int64_t rows : {1, 2, 3, 4}) {
+          const BlockGemv c = block_gemv(gpu, rows, n, k);
+          CHECK(c.splits == 1 || c.splits == 2 || c.splits == 4, "splits is %d", c.splits);
+          CHECK(c.rows_per_warp == 1 || c.rows_per_warp == 2 || c.rows_per_warp == 4, "rows_per_warp is %d",
+                c.rows_per_warp);
+          // The order of a sum, and so its bits, may not depend on the number of rows.
+          CHECK(c.splits == one.splits, "%lld rows share k over %d warps, one row over %d", (long long)rows,
+                c.splits, one.splits);
+          CHECK(k > 4 * 256 || c.splits == 1, "k %lld is shared over %d warps", (long long)k, c.splits);
+        }
+      }
+  const Capability h200 = gpu_of(132);
+  CHECK(block_gemv(h200, 1, 576, 1536).splits == 2, "a short matrix does not share k");
+  CHECK(block_gemv(h200, 1, 49152, 576).rows_per_warp == 4, "a tall matrix loads x for every column");
+  CHECK(block_gemv(h200, 1, 576, 576).rows_per_warp == 1, "a small matrix leaves multiprocessors idle");
+}
+
+RUDA_TEST(tune_block_tile) {
+  for (int multiprocessors : {0, 1, 132})
+    for (int64_t rows : {5, 8, 64, 65, 4096})
+      for (int64_t n : {1, 576, 4096, 49152}) {
+        const int tile = block_tile(gpu_of(multiprocessors), rows, n);
+        CHECK(tile == 16 || tile == 32, "tile is %d", tile);
+      }
+  CHECK(block_tile(gpu_of(132), 64, 576) == 16, "a small matrix leaves multiprocessors idle");
+  CHECK(block_tile(gpu_of(132), 64, 49152) == 32, "a tall matrix reads x too often");
+}

@@ -1,0 +1,56 @@
+# tests/gpu_tables.py - turns the JSON of tests/gpu.sh into a page of tables.
+# SPDX-License-Identifier: Apache-2.0
+"""usage: gpu_tables.py RESULTS_DIR >docs/performance/NAME.md"""
+
+import json
+import pathlib
+import sys
+
+
+def table(head, rows):
+    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+    print()
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    parts = {path.stem[4:]: json.loads(path.read_text()) for path in sorted(folder.glob("gpu-*.json"))}
+    if not parts:
+        sys.exit(f"{folder} holds no gpu-*.json")
+    facts = next(iter(parts.values()))["machine"]
+    print(f'# {facts["gpu"]}\n\nDriver {facts["driver"]}, {facts["date"]}, commit {facts.get("commit", "unknown")[:12]}.')
+    print("Made by `tests/gpu.sh` and `tests/gpu_tables.py`.\n")
+    if "chat" in parts:
+        result = parts["chat"]["result"]
+        print(f'## Generation, {result["model"]}\n')
+        rates = [row for row in result["rows"] if "generate_per_s" in row]
+        table(
+            ["prompt tokens", "prompt tokens/s", "new tokens", "new tokens/s"],
+            [
+                [f'{r["prompt_tokens"]}', f'{r["prompt_per_s"]:.0f}', f'{r["new_tokens"]}', f'{r["generate_per_s"]:.0f}']
+                for r in rates
+            ],
+        )
+    if "bench" in parts:
+        print("## Operators\n\nMedians of event timings, the L2 cache flushed before each; `peer` is PyTorch in the same run.\n")
+        rows = []
+        for r in parts["bench"]["result"]["rows"]:
+            seconds, peer = r["median_s"], r.get("peer")
+            speed = f'{r["flops"] / seconds / 1e12:.1f} TFLOP/s' if r["flops"] > 50 * r["bytes"] else ""
+            rows.append(
+                [r["name"], f'`{r["kernel"]}`', f"{seconds * 1e6:.2f}", speed or f'{r["bytes"] / seconds / 1e9:.0f} GB/s']
+                + ([f'{peer["median_s"] * 1e6:.2f}', f'{peer["median_s"] / seconds:.2f}'] if peer else ["", ""])
+            )
+        table(["case", "kernel", "us", "speed", "peer us", "peer / ours"], rows)
+    for name in ("suites", "sanitize"):
+        if name not in parts:
+            continue
+        counts = {}
+        for row in parts[name]["result"]:
+            counts[row["result"]] = counts.get(row["result"], 0) + 1
+        print(f"## {name}\n\n" + ", ".join(f"{count} {result}" for result, count in sorted(counts.items())) + ".\n")
+
+
+main()
