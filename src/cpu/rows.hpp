@@ -15,7 +15,8 @@ inline bool collapse_rows(const Layout& layout, Rows& out) {
   out.cols = layout.rank ? layout.dim(-1) : 1;
   out.count = out.cols ? layout.elements / out.cols : 0;
   out.stride = out.cols;
-  int64_t inner = 0;  // product of the extents walked so far
+  if (!layout.elements) return true;  // its other extents and strides may be of any size
+  int64_t inner = 0;                  // product of the extents walked so far
   for (int axis = layout.rank - 2; axis >= 0; --axis) {
     if (layout.shape[axis] == 1) continue;
     if (inner == 0) {

@@ -53,9 +53,11 @@ Walk<N> make_walk(const Layout* const (&operands)[N], bool in_order = false) {
   int last = 0;
   for (int axis = 1; axis < rank; ++axis) {
     bool joins = true;
-    for (int k = 0; k < N; ++k) joins &= w.strides[k][last] == w.strides[k][axis] * w.shape[axis];
+    // An empty tensor may have strides of any size, and it has nothing to walk.
+    for (int k = 0; k < N && joins; ++k)
+      joins = !w.elements || w.strides[k][last] == w.strides[k][axis] * w.shape[axis];
     if (joins) {
-      w.shape[last] *= w.shape[axis];
+      w.shape[last] = w.elements ? w.shape[last] * w.shape[axis] : 0;
     } else {
       w.shape[++last] = w.shape[axis];
     }

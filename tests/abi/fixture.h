@@ -171,6 +171,16 @@ static inline void fixture_cleared(const char* file, int line, int index, const 
 }
 #define CLEARED(index, name) fixture_cleared(__FILE__, __LINE__, index, name)
 
+/* An exported tensor ends by the function that it carries, `deleter_at` bytes from its start. */
+static inline void fixture_drop_export(int index, size_t deleter_at) {
+  unsigned char* exported = NULL;
+  void (*deleter)(void*) = NULL;
+  memcpy(&exported, fixture_outs[index], sizeof exported);
+  if (fixture.last != RUDA_OK || !exported) return;
+  memcpy(&deleter, exported + deleter_at, sizeof deleter);
+  if (deleter) deleter(exported);
+}
+
 /* ---- growth ---- */
 
 typedef ruda_status (*fixture_call)(void* given);
@@ -255,7 +265,7 @@ static inline void grows_out(const char* function, const char* name, size_t size
   assert_int_equal(with_size(call, size, 0, 0), RUDA_E_ARGUMENT);
   assert_int_equal(with_size(call, size, 7, 0), RUDA_E_ARGUMENT);
   if (recorded) FAILS(with_size(call, size, 4, 0), RUDA_E_ARGUMENT, arg, "struct_size is 4");
-  for (size_t given = 8; given <= size + 24; given += 4) {
+  for (size_t given = 8; given <= size + 24; given += 8) {
     unsigned char* data = at_page_end(given);
     memset(data, 0xA5, given);
     const uint32_t number = (uint32_t)given;

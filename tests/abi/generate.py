@@ -99,6 +99,9 @@ def hostile(api):
             watched = [i for i in outs if arguments[i] == f"fixture_out({i})"]
             for i in watched:
                 body.append(f'  CLEARED({i}, "{function.parameters[i].name}");')
+                exported = re.match(r"struct DLManagedTensor(Versioned)?\b", function.parameters[i].type)
+                if exported:
+                    body.append(f"  fixture_drop_export({i}, {16 if exported[1] else 56});")
 
         # All pointers and handles NULL at once.
         nulls = ["NULL" if not (p.type in INTEGERS) else "0" for p in function.parameters]

@@ -86,10 +86,11 @@ static inline double take_real(struct bytes* b) {
   return value;
 }
 
+/* Never more than is there: the library reads what the caller says it has. */
 static inline uint32_t take_size(struct bytes* b, size_t size) {
   const uint8_t kind = next_byte(b);
   if (kind < 250) return (uint32_t)size;
-  return (uint32_t)(kind % 2 ? size - 8 : kind);
+  return (uint32_t)(kind % 2 ? size - 8 : kind % 8);
 }
 
 static inline const ruda_ext* take_extension(struct bytes* b) {
@@ -176,6 +177,11 @@ static inline void finish(struct bytes* b, ruda_status status, ruda_plan plan,
     for (const struct operand* o = operands; o->name; ++o)
       if (strcmp(o->name, name) == 0) desc = o->desc;
     if (!desc) continue;
+    /* A descriptor cut short was read without its end, which this copy must not bring back. */
+    if (desc->struct_size < sizeof *desc || (desc->rank && !desc->shape)) {
+      complete = 0;
+      continue;
+    }
     int64_t span = 1;
     for (uint32_t i = 0; i < desc->rank; ++i)
       if (__builtin_mul_overflow(span, desc->shape[i] ? desc->shape[i] : 1, &span) || span > max_elements)
