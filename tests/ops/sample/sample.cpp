@@ -26,7 +26,7 @@ struct Case {
   Shape shape;
   Values logits;
   std::vector<Params> params;  // of all rows; empty = left out
-  std::vector<std::vector<int>> history;
+  std::vector<std::vector<int>> history = {};
   int64_t capacity = 0;
   bool append = false;
   uint64_t seed = 1, draws = 0;
