@@ -14,7 +14,8 @@
 namespace ruda::cpu {
 namespace {
 
-static_assert(int(RUDA_SOFTMAX_X) == int(RUDA_LOG_SOFTMAX_X) && int(RUDA_SOFTMAX_Y) == int(RUDA_LOG_SOFTMAX_Y));
+static_assert(int(RUDA_SOFTMAX_X) == int(RUDA_LOG_SOFTMAX_X) &&
+              int(RUDA_SOFTMAX_Y) == int(RUDA_LOG_SOFTMAX_Y));
 constexpr uint32_t slot_x = RUDA_SOFTMAX_X, slot_y = RUDA_SOFTMAX_Y;
 constexpr int64_t grain_elements = 4096;  // below this a second thread costs more than it brings
 
