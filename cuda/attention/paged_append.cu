@@ -1,5 +1,6 @@
 // cuda/attention/paged_append.cu - paged_append on the GPU: one block a row.
 // SPDX-License-Identifier: Apache-2.0
+#include "device/dependent.cuh"
 #include "plan/paged_schedule.hpp"
 #include "runtime/launch.hpp"
 
@@ -18,7 +19,8 @@ constexpr uint32_t K = RUDA_PAGED_APPEND_K, V = RUDA_PAGED_APPEND_V, K_CACHE = R
 struct Rows {
   const void* rows;
   void* cache;
-  int64_t heads, dim, row_stride, head_stride, page_stride, slot_stride, cache_head_stride;
+  int64_t row_stride, head_stride, page_stride, slot_stride, cache_head_stride;
+  uint32_t elements, dim;  // of a row, of a head
 };
 
 struct Args {
@@ -27,6 +29,7 @@ struct Args {
   const uint32_t* words;  // the schedule's image
   uint64_t positions_word, tables_word;
   uint32_t page_size, table_stride;
+  bool early;  // starts while the kernel before it ends
 };
 
 // The grid covers the rows of the plan; the live count is read here, so that one captured graph serves every
@@ -34,15 +37,18 @@ struct Args {
 template <class From, class To>
 __global__ void __launch_bounds__(threads) append_rows(const __grid_constant__ Args a) {
   const uint32_t i = blockIdx.x;
-  if (i >= a.words[0]) return;
-  const uint32_t sequence = a.words[PagedSchedule::ids_word + i], position = a.words[a.positions_word + i];
+  let_next_start();
+  wait_for_previous();
+  const uint32_t queries = a.words[0], sequence = a.words[PagedSchedule::ids_word + i],
+                 position = a.words[a.positions_word + i];
+  if (i >= queries) return;
   const uint32_t page = a.words[a.tables_word + uint64_t(sequence) * a.table_stride + position / a.page_size];
   for (int part = 0; part < a.part_count; ++part) {
     const Rows& r = a.parts[part];
     const From* from = static_cast<const From*>(r.rows) + i * r.row_stride;
     To* to = static_cast<To*>(r.cache) + page * r.page_stride + position % a.page_size * r.slot_stride;
-    for (int64_t e = threadIdx.x; e < r.heads * r.dim; e += threads) {
-      const int64_t h = e / r.dim, d = e % r.dim;
+    for (uint32_t e = threadIdx.x; e < r.elements; e += threads) {
+      const uint32_t h = e / r.dim, d = e % r.dim;
       to[h * r.cache_head_stride + d] = To(float(from[h * r.head_stride + d]));
     }
     __syncthreads();  // one cache for both holds the rows of v
@@ -51,20 +57,31 @@ __global__ void __launch_bounds__(threads) append_rows(const __grid_constant__ A
 
 Verdict prepare(const Problem& p, Prepare& prep) {
   if (p[K].dim(0) > INT32_MAX) return "more than 2^31 - 1 rows";
+  if (p[K].dim(1) * p[K].dim(2) > INT32_MAX || (p[V].present && p[V].dim(1) * p[V].dim(2) > INT32_MAX))
+    return "rows of more than 2^31 - 1 elements";
   Args& a = prep.state<Args>();
   const auto part = [&](uint32_t rows, uint32_t cache) {
-    a.parts[a.part_count++] = {nullptr,           nullptr,           p[rows].dim(1),     p[rows].dim(2),
-                               p[rows].stride(0), p[rows].stride(1), p[cache].stride(0), p[cache].stride(1),
-                               p[cache].stride(2)};
+    a.parts[a.part_count++] = {nullptr,
+                               nullptr,
+                               p[rows].stride(0),
+                               p[rows].stride(1),
+                               p[cache].stride(0),
+                               p[cache].stride(1),
+                               p[cache].stride(2),
+                               uint32_t(p[rows].dim(1) * p[rows].dim(2)),
+                               uint32_t(p[rows].dim(2))};
   };
   part(K, K_CACHE);
   if (p[V].present) part(V, V_CACHE);
+  a.early = capability_of(p).code_arch >= dependent_arch;
   return nullptr;
 }
 
 template <class From, class To>
 void launch(const Launch& l, const Args& a) {
-  append_rows<From, To><<<unsigned(l.problem[K].dim(0)), threads, 0, stream_of(l)>>>(a);
+  check_cuda(launch_dependent(a.early, append_rows<From, To>, unsigned(l.problem[K].dim(0)), threads,
+                              stream_of(l), a),
+             "paged_append");
   check_launch(l);
 }
 

@@ -42,7 +42,7 @@ bool ready(const Launch& launch);
 // A block a query, kv head and part: for few queries a history (paged_attention_decode.cu).
 struct Decode {
   State base;
-  bool cluster;
+  bool cluster, early;  // early: starts while the kernel before it ends
   uint8_t lanes, heads;
 };
 Verdict plan_decode(const Problem& problem, Prepare& prep, Decode& decode);

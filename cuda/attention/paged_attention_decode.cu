@@ -9,6 +9,7 @@
 #include "attention/paged_attention.hpp"
 #include "attention/softmax_state.cuh"
 #include "device/convert.cuh"
+#include "device/dependent.cuh"
 #include "device/vec.cuh"
 
 #include <cooperative_groups.h>
@@ -43,6 +44,33 @@ __device__ inline void load_lane(const C* from, bool active, Lane<C>& to) {
   for (int i = 0; i < lane_elements; ++i) to.at[i] = from_f32<C>(0.0f);
 }
 
+// The queries of a lane, scaled. All loads are on their way before the first is used.
+template <class T, int Heads>
+__device__ inline void load_queries(const Args& a, int64_t from, uint32_t heads, bool active,
+                                    float (&q)[Heads][lane_elements]) {
+  T raw[Heads][lane_elements];
+#pragma unroll
+  for (int h = 0; h < Heads; ++h)
+#pragma unroll
+    for (int i = 0; i < lane_elements; ++i)
+      raw[h][i] = h < int(heads) && active ? static_cast<const T*>(a.q)[from + h * a.q_head_stride + i]
+                                           : from_f32<T>(0.0f);
+#pragma unroll
+  for (int h = 0; h < Heads; ++h)
+#pragma unroll
+    for (int i = 0; i < lane_elements; ++i) q[h][i] = to_f32(raw[h][i]) * a.scale;
+}
+
+template <int Heads>
+__device__ inline void load_queries(const Args& a, int64_t from, uint32_t heads, bool active,
+                                    float (&q)[Heads][lane_elements]) {
+  switch (a.q_dtype) {
+    case RUDA_F32: return load_queries<float>(a, from, heads, active, q);
+    case RUDA_F16: return load_queries<__half>(a, from, heads, active, q);
+    default: return load_queries<__nv_bfloat16>(a, from, heads, active, q);
+  }
+}
+
 // a += b, whose softmax ran apart.
 template <int Heads>
 __device__ inline void join(Sums<Heads>& a, const Sums<Heads>& b) {
@@ -73,11 +101,13 @@ __global__ void __launch_bounds__(threads) attend_decode(const __grid_constant__
   const uint32_t first_head = kv_head * a.group + blockIdx.y % tiles * Heads;
   const uint32_t heads = min(uint32_t(Heads), (kv_head + 1) * a.group - first_head);
   __shared__ Shared<Lanes> shared[warps][Heads];
-  const bool live = query < a.words[0];  // the same for a whole cluster
-  if (!live) return;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = lane / Lanes, column = lane % Lanes;
-  const uint32_t sequence = a.words[PagedSchedule::ids_word + query],
+  __shared__ float factors[warps][Heads];
+  let_next_start();
+  wait_for_previous();
+  const uint32_t queries = a.words[0], sequence = a.words[PagedSchedule::ids_word + query],
                  position = a.words[a.positions_word + query];
+  if (query >= queries) return;  // a whole cluster leaves
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = lane / Lanes, column = lane % Lanes;
   const uint32_t length = a.words[a.lengths_word + sequence];
   const uint32_t* table = a.words + a.tables_word + uint64_t(sequence) * a.table_stride;
   const uint32_t seen = a.causal && position < length ? position + 1 : length;
@@ -92,13 +122,10 @@ __global__ void __launch_bounds__(threads) attend_decode(const __grid_constant__
   for (int h = 0; h < Heads; ++h) {
     sums.largest[h] = -INFINITY;
     sums.weight[h] = 0;
-    const int64_t from = query * a.q_stride + (first_head + h) * a.q_head_stride + d;
 #pragma unroll
-    for (int i = 0; i < lane_elements; ++i) {
-      sums.value[h][i] = 0;
-      q[h][i] = h < int(heads) && in_key ? load_as_float(a.q, from + i, a.q_dtype) * a.scale : 0.0f;
-    }
+    for (int i = 0; i < lane_elements; ++i) sums.value[h][i] = 0;
   }
+  load_queries(a, query * a.q_stride + first_head * a.q_head_stride + d, heads, in_key, q);
 
   const C* k = static_cast<const C*>(a.k) + kv_head * a.k_head + d;
   const C* v = static_cast<const C*>(a.v) + kv_head * a.v_head + d;
@@ -185,19 +212,26 @@ __global__ void __launch_bounds__(threads) attend_decode(const __grid_constant__
     }
   }
   __syncthreads();
+  if (threadIdx.x < warps * Heads) {
+    const int w = threadIdx.x / Heads, h = threadIdx.x % Heads;
+    float most = -INFINITY;
+    for (int i = 0; i < warps; ++i) most = fmaxf(most, shared[i][h].largest);
+    factors[w][h] = rescale(shared[w][h].largest, most);
+  }
+  __syncthreads();
   float largest[Heads], weight[Heads];
 #pragma unroll
   for (int h = 0; h < Heads; ++h) {
     largest[h] = -INFINITY;
     weight[h] = 0;
-    for (int w = 0; w < warps; ++w) largest[h] = fmaxf(largest[h], shared[w][h].largest);
-    for (int w = 0; w < warps; ++w)
-      weight[h] = fmaf(shared[w][h].weight, rescale(shared[w][h].largest, largest[h]), weight[h]);
+    for (int w = 0; w < warps; ++w) {
+      largest[h] = fmaxf(largest[h], shared[w][h].largest);
+      weight[h] = fmaf(shared[w][h].weight, factors[w][h], weight[h]);
+    }
   }
   const auto total = [&](int h, uint32_t e) {
     float sum = 0;
-    for (int w = 0; w < warps; ++w)
-      sum = fmaf(shared[w][h].value[e], rescale(shared[w][h].largest, largest[h]), sum);
+    for (int w = 0; w < warps; ++w) sum = fmaf(shared[w][h].value[e], factors[w][h], sum);
     return sum;
   };
   if (!cluster && a.parts > 1) {
@@ -282,19 +316,24 @@ bool aligned(const Operand& cache) {
 }
 
 template <class C, int Lanes, int Heads>
-void launch(const Launch& l, const Args& a, bool cluster) {
+void launch(const Launch& l, const Args& a, bool cluster, bool early) {
   const unsigned tiles = (a.group + Heads - 1) / Heads;
   const dim3 grid(unsigned(l.problem[RUDA_PAGED_ATTENTION_Q].dim(0)), a.q_heads / a.group * tiles, a.parts);
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = attribute.val.clusterDim.y = 1;
-  attribute.val.clusterDim.z = a.parts;
+  cudaLaunchAttribute attributes[2]{};
+  unsigned count = 0;
+  if (early) attributes[count++] = early_start();
+  if (cluster) {
+    cudaLaunchAttribute& attribute = attributes[count++];
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = attribute.val.clusterDim.y = 1;
+    attribute.val.clusterDim.z = a.parts;
+  }
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
   config.blockDim = dim3(threads);
   config.stream = stream_of(l);
-  config.attrs = &attribute;
-  config.numAttrs = cluster ? 1 : 0;
+  config.attrs = attributes;
+  config.numAttrs = count;
   check_cuda(cudaLaunchKernelEx(&config, attend_decode<C, Lanes, Heads>, a, cluster), "paged_attention");
   check_launch(l);
   if (a.parts > 1 && !cluster) merge_parts(l, a);
@@ -303,9 +342,9 @@ void launch(const Launch& l, const Args& a, bool cluster) {
 template <class C, int Lanes>
 void launch(const Launch& l, const Args& a, const Decode& s) {
   switch (s.heads) {
-    case 1: return launch<C, Lanes, 1>(l, a, s.cluster);
-    case 4: return launch<C, Lanes, 4>(l, a, s.cluster);
-    default: return launch<C, Lanes, 8>(l, a, s.cluster);
+    case 1: return launch<C, Lanes, 1>(l, a, s.cluster, s.early);
+    case 4: return launch<C, Lanes, 4>(l, a, s.cluster, s.early);
+    default: return launch<C, Lanes, 8>(l, a, s.cluster, s.early);
   }
 }
 
@@ -336,7 +375,7 @@ Verdict plan_decode(const Problem& p, Prepare& prep, Decode& s) {
   const int64_t blocks = q.dim(0) * k.dim(2) * ((a.group + s.heads - 1) / s.heads);
   const tune::Capability& device = capability_of(p);
   const int64_t tokens = k.dim(0) * k.dim(1);  // no history is longer
-  const bool clusters = device.arch >= 90;
+  const bool clusters = device.code_arch >= 90;
   if (d.splits == RUDA_SPLITS_AUTO) {
     // Two blocks a multiprocessor keep the memory busy; a part below 64 keys is not worth its merge.
     const int64_t wanted = 2 * int64_t(device.multiprocessors) / std::max<int64_t>(blocks, 1);
@@ -351,6 +390,7 @@ Verdict plan_decode(const Problem& p, Prepare& prep, Decode& s) {
   } else {
     a.parts = std::max(d.splits, 1u);
   }
+  s.early = device.code_arch >= dependent_arch;
   s.cluster = clusters && (a.parts == 2 || a.parts == 4 || a.parts == 8);
   if (a.parts > 1 && !s.cluster)
     s.base.partials = prep.book<float>(q.dim(0) * q.dim(1) * a.parts * (a.value_dim + 2));

@@ -2,6 +2,8 @@
 // 9.0 on).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "device/dependent.cuh"
+
 #include <cstdint>
 
 namespace ruda::cuda {
@@ -42,21 +44,26 @@ struct Cluster {
   }
 };
 
-// Launches `blocks` blocks in groups of Blocks.
+// Launches `blocks` blocks in groups of Blocks; `early` as in launch_dependent.
 template <int Blocks, class... Formal, class... Actual>
-cudaError_t launch_clusters(void (*kernel)(Formal...), unsigned blocks, unsigned threads, size_t shared_bytes,
-                            cudaStream_t stream, Actual&&... actual) {
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = Blocks;
-  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+cudaError_t launch_clusters(bool early, void (*kernel)(Formal...), unsigned blocks, unsigned threads,
+                            size_t shared_bytes, cudaStream_t stream, Actual&&... actual) {
+  cudaLaunchAttribute attributes[2]{};
+  unsigned count = 0;
+  if (early) attributes[count++] = early_start();
+  if (Blocks > 1) {
+    cudaLaunchAttribute& attribute = attributes[count++];
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = Blocks;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  }
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(blocks);
   config.blockDim = dim3(threads);
   config.dynamicSmemBytes = shared_bytes;
   config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = Blocks > 1 ? 1 : 0;
+  config.attrs = attributes;
+  config.numAttrs = count;
   return cudaLaunchKernelEx(&config, kernel, static_cast<Formal>(actual)...);
 }
 

@@ -27,13 +27,20 @@ __device__ inline void let_next_start() {
 // Brings 32 bytes to the second-level cache, where later writes are seen.
 __device__ inline void prefetch_far(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 
+constexpr int dependent_arch = 90;  // the first compute capability, times ten, that knows how
+
+inline cudaLaunchAttribute early_start() {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  return attribute;
+}
+
 // Launches a kernel that calls wait_for_previous(); `early` where the GPU knows how (compute capability 9.0).
 template <class... Formal, class... Actual>
 cudaError_t launch_dependent(bool early, void (*kernel)(Formal...), unsigned blocks, unsigned threads,
                              cudaStream_t stream, Actual&&... actual) {
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchAttribute attribute = early_start();
   cudaLaunchConfig_t config{};
   config.gridDim = blocks;
   config.blockDim = threads;

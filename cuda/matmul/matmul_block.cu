@@ -77,7 +77,7 @@ Verdict prepare_gemv(const Problem& p, Prepare& prep) {
   s.x_bf16 = bf16(x), s.y_bf16 = bf16(y), s.bias_bf16 = bf16(p[RUDA_MATMUL_BLOCK_BIAS]);
   const tune::BlockGemv choice = tune::block_gemv(capability_of(p), rows, s.n, w.dim(1));
   s.splits = choice.splits;
-  s.early = capability_of(p).arch >= 90;
+  s.early = capability_of(p).code_arch >= dependent_arch;
   s.rows_per_warp = choice.rows_per_warp;
   if (s.n / choice.rows_per_warp > INT32_MAX / 2) return "n is above 2^30";
   prep.note(format("%d columns a warp, k over %d warps", choice.rows_per_warp, choice.splits));

@@ -167,7 +167,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   const Operand &a = p[RUDA_MATMUL_A], &b = p[RUDA_MATMUL_B], &c = p[RUDA_MATMUL_C];
   if (a.dtype() != RUDA_F16 && a.dtype() != RUDA_BF16) return "operands are not of 16 bits";
   if (d.activation > RUDA_ACTIVATION_RELU) return "an activation other than relu follows";
-  if (capability_of(p).arch < 80) return "the GPU has no bf16 products";
+  if (capability_of(p).code_arch < 80) return "the GPU has no bf16 products";
   State& s = prep.state<State>();
   s.count = make_leading(p, s.leading);
   s.m = c.dim(-2), s.n = c.dim(-1), s.k = a.dim(d.transpose_a ? -2 : -1);

@@ -16,6 +16,8 @@ __global__ void __launch_bounds__(Warps* RowsPerBlock* warp_threads)
   using Group = RowGroup<Warps, Blocks>;
   constexpr int n = vec_size<T>, lanes = Group::lanes;
   __shared__ float partial[Warps + 1];
+  let_next_start();
+  wait_for_previous();
   const int lane = Group::lane();
   const int64_t row = Blocks > 1 ? blockIdx.x / Blocks
                                  : int64_t(blockIdx.x) * RowsPerBlock + threadIdx.x / (Warps * warp_threads);
@@ -24,9 +26,14 @@ __global__ void __launch_bounds__(Warps* RowsPerBlock* warp_threads)
   T* to = y + y_rows.offset(row);
   const int pieces = int(x_rows.cols / n);
   Vec<T, n> kept[Vectors];
+  constexpr bool gamma_first = Vectors <= 2;  // short rows wait for memory once
+  float weights[gamma_first ? Vectors : 1][n];
 #pragma unroll
   for (int v = 0; v < Vectors; ++v)
-    if (lane + v * lanes < pieces) kept[v] = load_vec_once<n>(from + int64_t(lane + v * lanes) * n);
+    if (lane + v * lanes < pieces) {
+      kept[v] = load_vec_once<n>(from + int64_t(lane + v * lanes) * n);
+      if constexpr (gamma_first) load_run(gamma + (lane + v * lanes) * n, weights[v]);
+    }
   float sum = 0;
 #pragma unroll
   for (int v = 0; v < Vectors; ++v)
@@ -39,10 +46,10 @@ __global__ void __launch_bounds__(Warps* RowsPerBlock* warp_threads)
   for (int v = 0; v < Vectors; ++v) {
     if (lane + v * lanes >= pieces) break;
     const int64_t at = int64_t(lane + v * lanes) * n;
-    float weights[n], out[n];
-    load_run(gamma + at, weights);
+    float out[n];
+    if constexpr (!gamma_first) load_run(gamma + at, weights[0]);
 #pragma unroll
-    for (int i = 0; i < n; ++i) out[i] = to_f32(kept[v][i]) * scale * weights[i];
+    for (int i = 0; i < n; ++i) out[i] = to_f32(kept[v][i]) * scale * weights[gamma_first ? v : 0][i];
     round_f32(out, kept[v].at);
     store_vec(to + at, kept[v]);
   }
@@ -89,7 +96,7 @@ void launch_registers(const Launch& l) {
   visit_row_variant(s.variant, [&](auto index) {
     constexpr RowVariant v = row_variants[decltype(index)::value];
     check_cuda(launch_clusters<v.blocks>(
-                   rms_norm_registers<T, v.vectors, v.warps, v.rows, v.blocks>,
+                   s.early, rms_norm_registers<T, v.vectors, v.warps, v.rows, v.blocks>,
                    unsigned((s.x.count + v.rows - 1) / v.rows * v.blocks), v.warps * v.rows * warp_threads, 0,
                    stream_of(l), l.ptr<const T>(RUDA_RMS_NORM_X), l.ptr<const float>(RUDA_RMS_NORM_GAMMA),
                    l.ptr<T>(RUDA_RMS_NORM_Y), s.x, s.y, eps_of(l)),

@@ -26,12 +26,14 @@ inline constexpr RowVariant row_variants[] = {{1, 1, 4, 1},  {2, 1, 4, 1},  {4, 
 struct RowState {
   Rows x, y;
   int variant;
+  bool early;  // for kernels that wait_for_previous()
 };
 
 // `n` elements are 16 bytes; chooses the variant.
 inline Verdict choose_rows(const Problem& p, const Operand& x, const Operand& y, Prepare& prep, RowState& s) {
   s.x = make_rows(*x.layout);
   s.y = make_rows(*y.layout);
+  s.early = capability_of(p).code_arch >= dependent_arch;
   const int64_t n = 16 / dtype_info(x.dtype()).block_bytes;
   if (s.x.count > INT32_MAX / 8) return "more rows than a grid holds";
   if (x.align_log2 < 4 || y.align_log2 < 4) return "addresses not aligned to 16 bytes";
@@ -39,7 +41,7 @@ inline Verdict choose_rows(const Problem& p, const Operand& x, const Operand& y,
   for (s.variant = 0; s.variant < int(std::size(row_variants)); ++s.variant) {
     const RowVariant& v = row_variants[s.variant];
     if (s.x.cols > int64_t(v.vectors) * v.warps * v.blocks * warp_threads * n) continue;
-    if (v.blocks > 1 && capability_of(p).arch < cluster_arch) break;
+    if (v.blocks > 1 && capability_of(p).code_arch < cluster_arch) break;
     prep.note(std::to_string(v.vectors) + " pieces a thread, " + std::to_string(v.warps) + " warps and " +
               std::to_string(v.blocks) + " blocks a row");
     return nullptr;

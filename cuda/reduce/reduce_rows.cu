@@ -119,7 +119,7 @@ void launch(const Launch& l) {
       reduce_warp_rows<T, K><<<unsigned((rows + warps - 1) / warps), threads, 0, stream_of(l)>>>(x, y, r);
       break;
     case by_cluster:
-      check_cuda(launch_clusters<cluster_blocks>(reduce_block_rows<T, K, cluster_blocks>,
+      check_cuda(launch_clusters<cluster_blocks>(false, reduce_block_rows<T, K, cluster_blocks>,
                                                  unsigned(rows * cluster_blocks), threads, 0, stream_of(l), x,
                                                  y, partial, r),
                  "reduce");
@@ -154,7 +154,7 @@ Verdict prepare_rows(const Problem& p, Prepare& prep) {
     r.way = by_warp;
   } else if (rows >= few_rows || n <= 4096) {
     r.way = by_block;
-  } else if (n <= 8 * part_elements && capability_of(p).arch >= cluster_arch) {
+  } else if (n <= 8 * part_elements && capability_of(p).code_arch >= cluster_arch) {
     r.way = by_cluster;
   } else {
     const int64_t parts = std::min<int64_t>(most_splits, (n + part_elements - 1) / part_elements);

@@ -96,7 +96,8 @@ CudaDevice::CudaDevice(int index, const ruda_context_desc& desc)
   capability_.l2_bytes = properties.l2CacheSize;
   capability_.shared_bytes_per_block = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, index);
   capability_.shared_bytes_per_multiprocessor = attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor, index);
-  const cudaError_t image = probe_image();
+  const cudaError_t image = probe_image(capability_.code_arch);
+  capability_.code_arch = std::min(capability_.code_arch, capability_.arch);
   quiet(image);
   RUDA_CHECK(image != cudaErrorNoKernelImageForDevice && image != cudaErrorInvalidDeviceFunction,
              RUDA_E_UNSUPPORTED, 0,

@@ -9,9 +9,11 @@ __global__ void nothing() {}
 
 }  // namespace
 
-cudaError_t probe_image() {
-  cudaFuncAttributes attributes;
-  return cudaFuncGetAttributes(&attributes, nothing);
+cudaError_t probe_image(int& arch) {
+  cudaFuncAttributes attributes{};
+  const cudaError_t result = cudaFuncGetAttributes(&attributes, nothing);
+  arch = attributes.ptxVersion;
+  return result;
 }
 
 }  // namespace ruda::cuda

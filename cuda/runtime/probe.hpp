@@ -5,7 +5,7 @@
 
 namespace ruda::cuda {
 
-// cudaErrorNoKernelImageForDevice when not.
-cudaError_t probe_image();
+// cudaErrorNoKernelImageForDevice when not; else the compute capability, times ten, that it was compiled for.
+cudaError_t probe_image(int& arch);
 
 }  // namespace ruda::cuda

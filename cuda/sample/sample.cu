@@ -209,7 +209,8 @@ int bits_of(int64_t n) {
 template <int Blocks>
 Verdict prepare(const Problem& p, Prepare& prep) {
   const Operand &logits = p[RUDA_SAMPLE_LOGITS], &history = p[RUDA_SAMPLE_HISTORY];
-  if (Blocks > 1 && capability_of(p).arch < cluster_arch) return "compute capability below 9.0";
+  if (Blocks > 1 && capability_of(p).code_arch < cluster_arch)
+    return "GPU or code of a compute capability below 9.0";
   if (Blocks > 1 && logits.dim(1) < Blocks * threads) return "a small vocabulary";
   if (logits.dim(0) > INT32_MAX / Blocks) return "more rows than a grid holds";
   State& s = prep.state<State>();
@@ -250,8 +251,9 @@ void launch(const Launch& l) {
   if (bytes + sizeof(typename Row<Blocks>::Search::Shared) > 48 << 10)
     check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)),
                "sample");
-  check_cuda(launch_clusters<Blocks>(kernel, unsigned(s.rows * Blocks), threads, bytes, stream_of(l), p, s),
-             "sample");
+  check_cuda(
+      launch_clusters<Blocks>(false, kernel, unsigned(s.rows * Blocks), threads, bytes, stream_of(l), p, s),
+      "sample");
 }
 
 template <int Blocks>

@@ -169,7 +169,7 @@ Verdict prepare_search(const Problem& p, Prepare& prep) {
   if (cols > INT32_MAX) return "more than 2^31 - 1 columns";
   if (k > capacity && cols > capacity) return "k above 2048";
   if (Blocks > 1) {
-    if (capability_of(p).arch < cluster_arch) return "compute capability below 9.0";
+    if (capability_of(p).code_arch < cluster_arch) return "GPU or code of a compute capability below 9.0";
     if (cols < cluster_cols) return "short rows";
     if (p[RUDA_TOP_K_X].outer() > cluster_rows) return "rows enough to fill the device";
   }
@@ -192,10 +192,11 @@ void run_search(const Launch& l) {
   visit_dtype(l, [&](auto t) {
     using T = decltype(t);
     const State& s = l.state<State>();
-    check_cuda(launch_clusters<Blocks>(search::top_k_search<T, Blocks>, unsigned(s.rows.elements * Blocks),
-                                       search::search_threads, 0, stream_of(l), l.ptr<const T>(RUDA_TOP_K_X),
-                                       l.ptr<T>(RUDA_TOP_K_VALUES), l.ptr<void>(RUDA_TOP_K_INDICES), s),
-               "top_k");
+    check_cuda(
+        launch_clusters<Blocks>(false, search::top_k_search<T, Blocks>, unsigned(s.rows.elements * Blocks),
+                                search::search_threads, 0, stream_of(l), l.ptr<const T>(RUDA_TOP_K_X),
+                                l.ptr<T>(RUDA_TOP_K_VALUES), l.ptr<void>(RUDA_TOP_K_INDICES), s),
+        "top_k");
   });
 }
 

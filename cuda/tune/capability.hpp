@@ -6,7 +6,8 @@
 namespace ruda::cuda::tune {
 
 struct Capability {
-  int arch = 0;  // 90 for compute capability 9.0
+  int arch = 0;       // 90 for compute capability 9.0
+  int code_arch = 0;  // what the code that runs was compiled for, when less: it lacks what came later
   int multiprocessors = 0;
   int threads_per_multiprocessor = 0;
   int64_t l2_bytes = 0;

@@ -194,6 +194,7 @@ cudaError_t cudaDeviceGetAttribute(int* out, cudaDeviceAttr which, int) {
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* out, const void*) {
   std::memset(out, 0, sizeof *out);
+  out->ptxVersion = out->binaryVersion = 90;
   return cudaSuccess;
 }
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
