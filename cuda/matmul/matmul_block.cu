@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/block_decode.cuh"
 #include "elementwise/strided.cuh"
+#include "device/dependent.cuh"
 #include "matmul/block_kernels.hpp"
 #include "matmul/finish.hpp"
 #include "matmul/lt_product.hpp"
