@@ -1,8 +1,8 @@
 // cuda/matmul/matmul_block.cu - matmul_block on the GPU: candidates from one row of x to many.
 // SPDX-License-Identifier: Apache-2.0
 #include "device/block_decode.cuh"
-#include "elementwise/strided.cuh"
 #include "device/dependent.cuh"
+#include "elementwise/strided.cuh"
 #include "matmul/block_kernels.hpp"
 #include "matmul/finish.hpp"
 #include "matmul/lt_product.hpp"
