@@ -209,6 +209,17 @@ RUDA_TEST(matmul_edges) {
       }
 }
 
+// Every operand ends where its memory ends, in every pairing of tile, vector and remainder.
+RUDA_TEST(matmul_ends_of_operands) {
+  for (const Dtypes& d : all_dtypes)
+    for (bool ta : {false, true})
+      for (bool tb : {false, true})
+        for (int64_t m : {1, 10, 29})
+          for (int64_t k : {1, 18, 69})
+            for (int64_t n : {1, 12, 23, 34, 45})
+              check_case(env, {m, n, k, d.a, d.b, d.c, ta, tb, n == 23, {}, {}});
+}
+
 RUDA_TEST(matmul_random_shapes) {
   for (int round = 0; round < 60 * (1 + env.settings.level * 5); ++round) {
     Case t{env.integer(1, 150), env.integer(1, 150), env.integer(1, 300)};
