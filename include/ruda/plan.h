@@ -100,7 +100,9 @@ RUDA_API ruda_status RUDA_CALL ruda_plan_get_slot(ruda_plan plan, uint32_t slot,
  *  RUDA_E_CALLBACK, RUDA_E_DEVICE, RUDA_E_CAPTURE_UNSAFE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_plan_warm(ruda_plan plan, ruda_stream stream) RUDA_NX;
 
-/** Writes which kernel was chosen and, line by line, why each better one declined. Same buffer rule as
+/** Writes which kernel was chosen and, line by line, why each better one declined. What the kernel chose for
+ *  itself stands behind it in brackets, such as "(amx)": on the CPU the instruction set level whose code runs,
+ *  where a file compiled for AMX is also the one with the best vectors. Same buffer rule as
  *  ruda_backend_report. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [I] */
 RUDA_API ruda_status RUDA_CALL ruda_plan_explain(ruda_plan plan, char* text, uint64_t capacity,
                                                  uint64_t* out_needed) RUDA_NX;
