@@ -14,6 +14,7 @@ say() { printf '%s\n' "quickstart: $*"; }
 die() { printf '%s\n' "quickstart: $*" >&2; exit 1; }
 while [ $# -gt 0 ]; do
   case "$1" in
+    -h | --help) sed -n '/^# usage/,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0"; exit 0 ;;
     --model) model=${2:?}; shift 2 ;;
     --prompt) prompt=${2:?}; shift 2 ;;
     --backend) backend=${2:?}; shift 2 ;;

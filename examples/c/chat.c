@@ -1,7 +1,9 @@
 /* examples/c/chat.c - asks a language model: one question with --prompt, or a conversation line by line. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _POSIX_C_SOURCE 200809L /* getline */
 #include <ruda/ruda.h>
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +14,14 @@ static const char usage[] =
     "usage: ruda-chat --model FILE.gguf [options]\n"
     "  --prompt TEXT       ask once and end (without it: a conversation, one line a turn, end with Ctrl-D)\n"
     "  --system TEXT       system message\n"
-    "  --max-tokens N      longest answer (default 512)\n"
+    "  --max-tokens N      longest answer, 0 = no limit (default 512)\n"
     "  --temperature T     0 takes the most likely token (default 0)\n"
-    "  --top-k N  --top-p P  --min-p P  --repetition-penalty R  --seed N\n"
-    "  --backend auto|cpu|cuda  --threads N  --context N\n"
-    "  --quiet             the answer only\n";
+    "  --top-k N  --top-p P  --min-p P  --repetition-penalty R  --seed N   (default 0: off, seed 0)\n"
+    "  --backend auto|cpu|cuda  (default auto)\n"
+    "  --threads N         threads of the CPU backend (default 0 = all)\n"
+    "  --context N         tokens of prompt and answer (default 0 = the model's, at most 8192)\n"
+    "  --quiet             the answer only\n"
+    "  --help              this text\n";
 
 typedef struct options {
   const char *model, *prompt, *system;
@@ -53,53 +58,100 @@ static int fail(const char* what) {
   return 1;
 }
 
-static int set_option(options* o, const char* name, const char* value) {
-  if (strcmp(name, "--model") == 0)
-    o->model = value;
-  else if (strcmp(name, "--prompt") == 0)
-    o->prompt = value;
-  else if (strcmp(name, "--system") == 0)
-    o->system = value;
-  else if (strcmp(name, "--max-tokens") == 0)
-    o->max_tokens = strtoull(value, NULL, 10);
-  else if (strcmp(name, "--context") == 0)
-    o->context_tokens = strtoull(value, NULL, 10);
-  else if (strcmp(name, "--temperature") == 0)
-    o->sampling.temperature = atof(value);
-  else if (strcmp(name, "--top-k") == 0)
-    o->sampling.top_k = (uint32_t)strtoul(value, NULL, 10);
-  else if (strcmp(name, "--top-p") == 0)
-    o->sampling.top_p = atof(value);
-  else if (strcmp(name, "--min-p") == 0)
-    o->sampling.min_p = atof(value);
-  else if (strcmp(name, "--repetition-penalty") == 0)
-    o->sampling.repetition_penalty = atof(value);
-  else if (strcmp(name, "--seed") == 0)
-    o->sampling.seed = strtoull(value, NULL, 10);
-  else if (strcmp(name, "--threads") == 0)
-    o->threads = (uint32_t)strtoul(value, NULL, 10);
-  else if (strcmp(name, "--backend") == 0 && strcmp(value, "auto") == 0)
-    o->backend = RUDA_BACKEND_AUTO;
-  else if (strcmp(name, "--backend") == 0 && strcmp(value, "cpu") == 0)
-    o->backend = RUDA_BACKEND_CPU;
-  else if (strcmp(name, "--backend") == 0 && strcmp(value, "cuda") == 0)
-    o->backend = RUDA_BACKEND_CUDA;
-  else
-    return 0;
+/* The number of an option, whole or not; what is no number or out of range is named. */
+static int whole(const char* name, const char* value, uint64_t most, uint64_t* out) {
+  char* end = NULL;
+  errno = 0;
+  *out = strtoull(value, &end, 10);
+  if (*value >= '0' && *value <= '9' && *end == 0 && errno == 0 && *out <= most) return 1;
+  fprintf(stderr, "ruda-chat: %s is \"%s\", expected a whole number from 0 to %llu\n", name, value,
+          (unsigned long long)most);
+  return 0;
+}
+
+static int number(const char* name, const char* value, double most, double* out) {
+  char* end = NULL;
+  *out = strtod(value, &end);
+  if (*value && value[strspn(value, "0123456789.eE+-")] == 0 && *end == 0 && *out >= 0 && *out <= most)
+    return 1;
+  fprintf(stderr, "ruda-chat: %s is \"%s\", expected a number from 0 to %.0f\n", name, value, most);
+  return 0;
+}
+
+static int whole32(const char* name, const char* value, uint32_t* out) {
+  uint64_t wide = 0;
+  if (!whole(name, value, INT32_MAX, &wide)) return 0;
+  *out = (uint32_t)wide;
   return 1;
 }
 
+static int set_backend(options* o, const char* value) {
+  if (strcmp(value, "auto") == 0)
+    o->backend = RUDA_BACKEND_AUTO;
+  else if (strcmp(value, "cpu") == 0)
+    o->backend = RUDA_BACKEND_CPU;
+  else if (strcmp(value, "cuda") == 0)
+    o->backend = RUDA_BACKEND_CUDA;
+  else {
+    fprintf(stderr, "ruda-chat: --backend is \"%s\", expected auto, cpu or cuda\n", value);
+    return 0;
+  }
+  return 1;
+}
+
+static int set_option(options* o, const char* name, const char* value) {
+  static const char* const numbers[] = {
+      "--max-tokens",         "--context", "--temperature", "--top-k",   "--top-p", "--min-p",
+      "--repetition-penalty", "--seed",    "--threads",     "--backend", NULL};
+  ruda_sampling* s = &o->sampling;
+  const char** text = strcmp(name, "--model") == 0    ? &o->model
+                      : strcmp(name, "--prompt") == 0 ? &o->prompt
+                      : strcmp(name, "--system") == 0 ? &o->system
+                                                      : NULL;
+  int i = 0;
+  while (!text && numbers[i] && strcmp(name, numbers[i]) != 0) ++i;
+  if (!text && !numbers[i]) {
+    fprintf(stderr, "ruda-chat: unknown option %s\n", name);
+    return 0;
+  }
+  if (!value) {
+    fprintf(stderr, "ruda-chat: %s needs a value\n", name);
+    return 0;
+  }
+  if (text) {
+    *text = value;
+    return 1;
+  }
+  if (strcmp(name, "--max-tokens") == 0) return whole(name, value, INT64_MAX, &o->max_tokens);
+  if (strcmp(name, "--context") == 0) return whole(name, value, INT64_MAX, &o->context_tokens);
+  if (strcmp(name, "--temperature") == 0) return number(name, value, 100, &s->temperature);
+  if (strcmp(name, "--top-k") == 0) return whole32(name, value, &s->top_k);
+  if (strcmp(name, "--top-p") == 0) return number(name, value, 1, &s->top_p);
+  if (strcmp(name, "--min-p") == 0) return number(name, value, 1, &s->min_p);
+  if (strcmp(name, "--repetition-penalty") == 0) return number(name, value, 100, &s->repetition_penalty);
+  if (strcmp(name, "--seed") == 0) return whole(name, value, UINT64_MAX, &s->seed);
+  if (strcmp(name, "--threads") == 0) return whole32(name, value, &o->threads);
+  return set_backend(o, value);
+}
+
+/* -1 = go on, else the exit code. */
 static int parse(int argc, char** argv, options* o) {
   int i;
   for (i = 1; i < argc; ++i) {
-    if (strcmp(argv[i], "--quiet") == 0) {
-      o->quiet = 1;
-      continue;
+    if (strcmp(argv[i], "--help") == 0) {
+      fputs(usage, stdout);
+      return 0;
     }
-    if (i + 1 == argc || !set_option(o, argv[i], argv[i + 1])) return 0;
-    ++i;
+    if (strcmp(argv[i], "--quiet") == 0)
+      o->quiet = 1;
+    else if (set_option(o, argv[i], i + 1 < argc ? argv[i + 1] : NULL))
+      ++i;
+    else
+      return 2;
   }
-  return o->model != NULL;
+  if (o->model) return -1;
+  fprintf(stderr, "ruda-chat: --model is missing; see --help\n");
+  return 2;
 }
 
 static double seconds(void) {
@@ -176,13 +228,54 @@ static void show_speed(const ruda_session_info* info, uint32_t finish) {
   fprintf(stderr, "\n");
 }
 
+/* Messages from `skip` turns on, behind the system message if there is one. */
+static uint64_t without_turns(const chat* c, uint64_t skip, ruda_chat_message* out) {
+  const uint64_t first = c->count && strcmp(c->messages[0].role, "system") == 0;
+  uint64_t i, kept = first, turns = 0;
+  if (first) out[0] = c->messages[0];
+  for (i = first; i < c->count; ++i) {
+    turns += strcmp(c->messages[i].role, "user") == 0;
+    if (turns > skip) out[kept++] = c->messages[i];
+  }
+  return kept;
+}
+
+/* Prompts with the conversation, without as many of the oldest turns as the context asks for. */
+static ruda_status prompt(chat* c) {
+  ruda_chat_message* kept = malloc(c->count * sizeof *kept);
+  const uint64_t first = strcmp(c->messages[0].role, "system") == 0;
+  uint64_t i, count = c->count, dropped = 0, gone;
+  ruda_status status = RUDA_E_OOM_HOST;
+  while (kept) {
+    count = without_turns(c, dropped, kept);
+    status = ruda_session_prompt_chat(c->session, kept, count, NULL, show_reading, c, interrupt);
+    if (status != RUDA_E_ARGUMENT || count == first + 1) break;
+    ++dropped;
+  }
+  free(kept);
+  if (status == RUDA_E_ARGUMENT || !kept || dropped == 0) return status;
+  fprintf(stderr, "[the context is full: oldest turns forgotten: %llu]\n", (unsigned long long)dropped);
+  gone = c->count - count;
+  for (i = first; i < first + gone; ++i) free(c->owned[i]);
+  memmove(c->owned + first, c->owned + first + gone, (count - first) * sizeof *c->owned);
+  memmove(c->messages + first, c->messages + first + gone, (count - first) * sizeof *c->messages);
+  c->count = count;
+  return status;
+}
+
+/* 0 = answered, 1 = an error, 2 = this message alone was refused and is forgotten. */
 static int answer(chat* c, const options* o) {
   ruda_generate_options generate = RUDA_GENERATE_OPTIONS_INIT;
   ruda_session_info info = RUDA_SESSION_INFO_INIT;
   uint32_t finish = RUDA_FINISH_NONE;
   ruda_status status;
   ruda_cancel_reset(interrupt);
-  status = ruda_session_prompt_chat(c->session, c->messages, c->count, NULL, show_reading, c, interrupt);
+  status = prompt(c);
+  if (status == RUDA_E_ARGUMENT) {
+    fail("this message");
+    free(c->owned[--c->count]);
+    return 2;
+  }
   c->answer_bytes = 0;
   generate.max_new_tokens = o->max_tokens;
   generate.on_text = show_text;
@@ -215,11 +308,11 @@ static int load(chat* c, const options* o) {
   model.user = c;
   session.token_capacity = o->context_tokens;
   if (ruda_context_create(&context, &c->context)) return fail("context");
-  if (ruda_store_open(o->model, NULL, &store)) return fail(o->model);
+  if (ruda_store_open(o->model, NULL, &store)) return fail("model");
   status = ruda_model_load(c->context, store, &model, &c->model);
   if (!o->quiet) fprintf(stderr, "\r             \r");
   ruda_release(store);
-  if (status != RUDA_OK) return fail(o->model);
+  if (status != RUDA_OK) return fail("model");
   if (ruda_model_get_tokenizer(c->model, &c->tokenizer)) return fail("tokenizer");
   if (ruda_session_create(c->model, &session, &c->session)) return fail("session");
   if (ruda_session_set_sampling(c->session, &o->sampling)) return fail("sampling");
@@ -233,17 +326,20 @@ static int load(chat* c, const options* o) {
 }
 
 static int converse(chat* c, const options* o) {
-  char line[16384];
-  for (;;) {
-    size_t n;
+  char* line = NULL;
+  size_t capacity = 0;
+  int result = 0;
+  while (result != 1) {
+    ssize_t n;
     if (!o->quiet) fprintf(stderr, "> ");
-    if (!fgets(line, sizeof line, stdin)) return 0;
-    n = strlen(line);
+    n = getline(&line, &capacity, stdin);
+    if (n < 0) break;
     while (n && (line[n - 1] == '\n' || line[n - 1] == '\r')) line[--n] = 0;
-    if (n == 0) continue;
-    if (!add_message(c, "user", line)) return 1;
-    if (answer(c, o)) return 1;
+    if (line[strspn(line, " \t\v\f\r")] == 0) continue;
+    result = add_message(c, "user", line) ? answer(c, o) : 1;
   }
+  free(line);
+  return result == 1;
 }
 
 int main(int argc, char** argv) {
@@ -255,17 +351,15 @@ int main(int argc, char** argv) {
   memset(&c, 0, sizeof c);
   o.sampling = greedy;
   o.max_tokens = 512;
-  if (!parse(argc, argv, &o)) {
-    fputs(usage, stderr);
-    return 2;
-  }
+  result = parse(argc, argv, &o);
+  if (result >= 0) return result;
   c.quiet = o.quiet;
   if (ruda_cancel_create(&interrupt)) return fail("cancel token");
   signal(SIGINT, on_interrupt);
   result = load(&c, &o);
   if (result == 0 && o.system && !add_message(&c, "system", o.system)) result = 1;
   if (result == 0 && o.prompt)
-    result = add_message(&c, "user", o.prompt) ? answer(&c, &o) : 1;
+    result = !add_message(&c, "user", o.prompt) || answer(&c, &o) != 0;
   else if (result == 0)
     result = converse(&c, &o);
   while (c.count) free(c.owned[--c.count]);

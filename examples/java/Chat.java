@@ -11,6 +11,7 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -22,37 +23,82 @@ import java.util.Map;
 public final class Chat {
   private static final String USAGE = """
       usage: Chat --model FILE.gguf [options]
-        --prompt TEXT       ask once and end (without it: a conversation, one line a turn)
+        --prompt TEXT       ask once and end (without it: a conversation, one line a turn, end with Ctrl-D)
         --system TEXT       system message
-        --max-tokens N      longest answer (default 512)
+        --max-tokens N      longest answer, 0 = no limit (default 512)
         --temperature T     0 takes the most likely token (default 0)
-        --top-k N  --top-p P  --min-p P  --repetition-penalty R  --seed N
-        --backend auto|cpu|cuda  --threads N  --context N
+        --top-k N  --top-p P  --min-p P  --repetition-penalty R  --seed N   (default 0: off, seed 0)
+        --backend auto|cpu|cuda  (default auto)
+        --threads N         threads of the CPU backend (default 0 = all)
+        --context N         tokens of prompt and answer (default 0 = the model's, at most 8192)
         --quiet             the answer only
+        --help              this text
       """;
-  private static final List<String> KNOWN = List.of("--model", "--prompt", "--system", "--max-tokens",
-      "--temperature", "--top-k", "--top-p", "--min-p", "--repetition-penalty", "--seed", "--backend", "--threads",
-      "--context");
+  private static final List<String> TEXTS = List.of("--model", "--prompt", "--system");
+  // An option and its largest value.
+  private static final Map<String, BigInteger> WHOLE = Map.of("--max-tokens", BigInteger.valueOf(Long.MAX_VALUE),
+      "--context", BigInteger.valueOf(Long.MAX_VALUE), "--top-k", BigInteger.valueOf(Integer.MAX_VALUE), "--seed",
+      BigInteger.TWO.pow(64).subtract(BigInteger.ONE), "--threads", BigInteger.valueOf(Integer.MAX_VALUE));
+  private static final Map<String, Integer> NUMBERS =
+      Map.of("--temperature", 100, "--top-p", 1, "--min-p", 1, "--repetition-penalty", 100);
   private static final Map<String, String> options = new HashMap<>();
   private static final PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
   private static boolean quiet;
 
   private Chat() {}
 
-  private static boolean parse(String[] arguments) {
+  // What a value should have been, null where it is that.
+  private static String expected(String name, String value) {
+    if (name.equals("--backend"))
+      return List.of("auto", "cpu", "cuda").contains(value) ? null : "auto, cpu or cuda";
+    if (WHOLE.containsKey(name)) {
+      boolean good = value.matches("[0-9]{1,40}") && new BigInteger(value).compareTo(WHOLE.get(name)) <= 0;
+      return good ? null : "a whole number from 0 to " + WHOLE.get(name);
+    }
+    if (!NUMBERS.containsKey(name)) return null;
+    double number = -1;
+    try {
+      if (value.matches("[0-9.eE+-]+")) number = Double.parseDouble(value);
+    } catch (NumberFormatException error) {
+      number = -1;
+    }
+    return number >= 0 && number <= NUMBERS.get(name) ? null : "a number from 0 to " + NUMBERS.get(name);
+  }
+
+  private static int wrong(String text) {
+    System.err.println("ruda-chat: " + text);
+    return 2;
+  }
+
+  // -1 = go on, else the exit code.
+  private static int parse(String[] arguments) {
     for (int i = 0; i < arguments.length; ++i) {
-      if (arguments[i].equals("--quiet")) {
+      String name = arguments[i];
+      if (name.equals("--help")) {
+        out.print(USAGE);
+        out.flush();
+        return 0;
+      }
+      if (name.equals("--quiet")) {
         quiet = true;
         continue;
       }
-      if (!KNOWN.contains(arguments[i]) || i + 1 == arguments.length) return false;
-      options.put(arguments[i], arguments[++i]);
+      if (!TEXTS.contains(name) && !WHOLE.containsKey(name) && !NUMBERS.containsKey(name) && !name.equals("--backend"))
+        return wrong("unknown option " + name);
+      if (i + 1 == arguments.length) return wrong(name + " needs a value");
+      String value = arguments[++i], expected = expected(name, value);
+      if (expected != null) return wrong(name + " is \"" + value + "\", expected " + expected);
+      options.put(name, value);
     }
-    return options.containsKey("--model");
+    return options.containsKey("--model") ? -1 : wrong("--model is missing; see --help");
   }
 
-  private static double number(String name, double otherwise) {
-    return options.containsKey(name) ? Double.parseDouble(options.get(name)) : otherwise;
+  private static long whole(String name, long otherwise) {
+    return options.containsKey(name) ? new BigInteger(options.get(name)).longValue() : otherwise;
+  }
+
+  private static double number(String name) {
+    return Double.parseDouble(options.getOrDefault(name, "0"));
   }
 
   private static void speed(String what, long tokens, double seconds) {
@@ -60,18 +106,45 @@ public final class Chat {
     System.err.println(what + ": " + tokens + " tokens" + speed);
   }
 
-  private static void answer(Session session, List<ChatMessage> messages) {
-    StringBuilder whole = new StringBuilder();
-    session.chat(messages, (long) number("--max-tokens", 512)).forEach(piece -> {
+  // Prompts with the conversation, without as many of the oldest turns as the context asks for.
+  private static void prompt(Session session, List<ChatMessage> messages, int first) {
+    for (int dropped = 0;; ++dropped) {
+      List<ChatMessage> kept = new ArrayList<>(messages);
+      kept.subList(first, first + 2 * dropped).clear();
+      try {
+        session.promptChat(kept, null);
+      } catch (RudaException error) {
+        if (error.kind() != RudaException.Kind.ARGUMENT || kept.size() == first + 1) throw error;
+        continue;
+      }
+      if (dropped > 0) System.err.println("[the context is full: oldest turns forgotten: " + dropped + "]");
+      messages.subList(first, first + 2 * dropped).clear();
+      return;
+    }
+  }
+
+  // false: this message alone was refused and is forgotten.
+  private static boolean answer(Session session, List<ChatMessage> messages) {
+    try {
+      prompt(session, messages, options.containsKey("--system") ? 1 : 0);
+    } catch (RudaException error) {
+      if (error.kind() != RudaException.Kind.ARGUMENT) throw error;
+      System.err.println("ruda-chat: this message: " + error.getMessage());
+      messages.remove(messages.size() - 1);
+      return false;
+    }
+    StringBuilder all = new StringBuilder();
+    session.generate(whole("--max-tokens", 512)).forEach(piece -> {
       out.print(piece);
       out.flush();
-      whole.append(piece);
+      all.append(piece);
     });
     out.println();
-    messages.add(new ChatMessage("assistant", whole.toString()));
-    if (quiet) return;
+    messages.add(new ChatMessage("assistant", all.toString()));
+    if (quiet) return true;
     speed("prompt", session.promptTokens(), session.promptSeconds());
     speed("answer", session.generatedTokens(), session.generateSeconds());
+    return true;
   }
 
   private static int backend(String name) {
@@ -82,30 +155,29 @@ public final class Chat {
     };
   }
 
-  private static void run() throws IOException {
+  private static int run() throws IOException {
     Context.Options where = new Context.Options()
                                 .backend(backend(options.getOrDefault("--backend", "auto")))
-                                .hostThreads((int) number("--threads", 0));
+                                .hostThreads((int) whole("--threads", 0));
     try (Context context = new Context(where);
          Model model = Model.load(context, Path.of(options.get("--model")));
-         Session session = new Session(model, (long) number("--context", 0), 0, 0)) {
+         Session session = new Session(model, whole("--context", 0), 0, 0)) {
       Sampling sampling = new Sampling();
-      sampling.temperature = number("--temperature", 0);
-      sampling.topK = (int) number("--top-k", 0);
-      sampling.topP = number("--top-p", 0);
-      sampling.minP = number("--min-p", 0);
-      sampling.repetitionPenalty = number("--repetition-penalty", 0);
-      sampling.seed = Long.parseUnsignedLong(options.getOrDefault("--seed", "0"));
+      sampling.temperature = number("--temperature");
+      sampling.topK = (int) whole("--top-k", 0);
+      sampling.topP = number("--top-p");
+      sampling.minP = number("--min-p");
+      sampling.repetitionPenalty = number("--repetition-penalty");
+      sampling.seed = whole("--seed", 0);
       session.setSampling(sampling);
       if (!quiet)
-        System.err.println(model.name() + ": " + model.parameterCount() / 1000000 + " M parameters, on "
-            + context.deviceName());
+        System.err.println(String.format(Locale.ROOT, "%s: %.0f M parameters, on %s", model.name(),
+            model.parameterCount() * 1e-6, context.deviceName()));
       List<ChatMessage> messages = new ArrayList<>();
       if (options.containsKey("--system")) messages.add(new ChatMessage("system", options.get("--system")));
       if (options.containsKey("--prompt")) {
         messages.add(new ChatMessage("user", options.get("--prompt")));
-        answer(session, messages);
-        return;
+        return answer(session, messages) ? 0 : 1;
       }
       BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
       for (String line; (line = lines.readLine()) != null;) {
@@ -114,17 +186,16 @@ public final class Chat {
         answer(session, messages);
       }
     }
+    return 0;
   }
 
   public static void main(String[] arguments) throws IOException {
-    if (!parse(arguments)) {
-      System.err.print(USAGE);
-      System.exit(2);
-    }
+    int ended = parse(arguments);
+    if (ended >= 0) System.exit(ended);
     try {
-      run();
+      System.exit(run());
     } catch (RudaException error) {
-      System.err.println("chat: " + error.getMessage());
+      System.err.println("ruda-chat: " + error.getMessage());
       System.exit(1);
     }
   }

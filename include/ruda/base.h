@@ -79,7 +79,7 @@ enum {
   /* 5xxx: files and formats */
   RUDA_E_IO = 5000,        /* the operating system refused; native_code holds errno */
   RUDA_E_FORMAT = 5001,    /* a file or text breaks its format */
-  RUDA_E_NOT_FOUND = 5002, /* a file, tensor or key does not exist */
+  RUDA_E_NOT_FOUND = 5002, /* no such file, tensor, key or operator */
 
   /* 6xxx: communication between ranks */
   RUDA_E_COMM = 6000,         /* the transport failed */

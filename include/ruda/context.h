@@ -63,7 +63,7 @@ typedef struct ruda_context_info {
   uint32_t backend; /* RUDA_BACKEND_CPU or RUDA_BACKEND_CUDA */
   int32_t device;
   uint32_t host_threads;
-  const char* device_name;  /* such as "cpu avx512bf16" or the GPU's name */
+  const char* device_name;  /* such as "cpu amx" or the GPU's name */
   uint64_t allocated_bytes; /* held by live tensors and workspaces */
   uint64_t cached_bytes;    /* kept for later allocations */
   uint64_t peak_bytes;      /* highest allocated_bytes so far */

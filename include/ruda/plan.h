@@ -14,8 +14,8 @@ enum {
   RUDA_MATH_TF32 = 2     /* F32 products may use TF32 on a GPU */
 };
 
-/** Named ways to compute; each operator's page says which it knows. AUTO takes the fastest that accepts the
- *  problem. */
+/** Named ways to compute; each operator's page says which it knows, and operators without strategies ignore
+ *  the field. AUTO takes the fastest that accepts the problem. */
 enum {
   RUDA_STRATEGY_AUTO = 0,
   RUDA_STRATEGY_FALLBACK = 1,
@@ -68,7 +68,7 @@ typedef struct ruda_plan_info {
   uint64_t workspace_align;
   ruda_bool capturable, deterministic;
   const char* op;     /* such as "rms_norm"; static */
-  const char* kernel; /* such as "cpu/rms_norm/avx512"; lives as long as the plan; autotuning may change it */
+  const char* kernel; /* such as "cpu/rms_norm/rows"; lives as long as the plan; autotuning may change it */
 } ruda_plan_info;
 #define RUDA_PLAN_INFO_INIT \
   { (uint32_t)sizeof(ruda_plan_info), 0, 0, 0, 0, 0, NULL, NULL }
@@ -100,7 +100,9 @@ RUDA_API ruda_status RUDA_CALL ruda_plan_get_slot(ruda_plan plan, uint32_t slot,
  *  RUDA_E_CALLBACK, RUDA_E_DEVICE, RUDA_E_CAPTURE_UNSAFE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_plan_warm(ruda_plan plan, ruda_stream stream) RUDA_NX;
 
-/** Writes which kernel was chosen and, line by line, why each better one declined. Same buffer rule as
+/** Writes which kernel was chosen and, line by line, why each better one declined. What the kernel chose for
+ *  itself stands behind it in brackets, such as "(amx)": on the CPU the instruction set level whose code runs,
+ *  where a file compiled for AMX is also the one with the best vectors. Same buffer rule as
  *  ruda_backend_report. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [I] */
 RUDA_API ruda_status RUDA_CALL ruda_plan_explain(ruda_plan plan, char* text, uint64_t capacity,
                                                  uint64_t* out_needed) RUDA_NX;
@@ -146,8 +148,8 @@ RUDA_API uint32_t RUDA_CALL ruda_op_count(void) RUDA_NX;
 /** Name of operator `index`, in alphabetical order, static; NULL past the end. [T] */
 RUDA_API const char* RUDA_CALL ruda_op_name(uint32_t index) RUDA_NX;
 
-/** Lists the kernels of operator `op` for a backend, best first, one name a line. Same buffer rule as
- *  ruda_backend_report. Status: RUDA_E_NULL, RUDA_E_NOT_FOUND, RUDA_E_ARGUMENT. [T] */
+/** Lists the kernels of operator `op` for a backend, best first, one name a line; none for
+ *  CUDA in a build without it. Same buffer rule as ruda_backend_report. Status: RUDA_E_NULL, RUDA_E_NOT_FOUND, RUDA_E_ARGUMENT. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_op_kernels(const char* op, uint32_t backend, char* text,
                                                uint64_t capacity, uint64_t* out_needed) RUDA_NX;
 

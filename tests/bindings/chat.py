@@ -16,6 +16,30 @@ RUNS = [
         None,
     ),
     (["--max-tokens", "8", "--context", "200"], "first turn\nsecond turn\n"),
+    # The oldest turns leave a full context, the system message stays; a message too long for it is refused alone,
+    # whatever its length.
+    (
+        ["--max-tokens", "8", "--context", "64", "--system", "Be"],
+        "hello\nsecond turn is here\n \nthird\n" + "a" * 30000 + "\nfifth\n",
+    ),
+]
+
+# Options, exit code, and what the last line of stderr is (None: the usage on stdout).
+REFUSED = [
+    (["--help"], 0, None),
+    (["--bogus"], 2, "unknown option --bogus"),
+    (["bogus", "x"], 2, "unknown option bogus"),
+    (["--top-k"], 2, "--top-k needs a value"),
+    ([], 2, "--model is missing; see --help"),
+    (["--backend", "gpu"], 2, '--backend is "gpu", expected auto, cpu or cuda'),
+    (["--max-tokens", "12x"], 2, '--max-tokens is "12x", expected a whole number from 0 to 9223372036854775807'),
+    (["--top-k", "-1"], 2, '--top-k is "-1", expected a whole number from 0 to 2147483647'),
+    (["--seed", "18446744073709551616"], 2,
+     '--seed is "18446744073709551616", expected a whole number from 0 to 18446744073709551615'),
+    (["--temperature", "1e"], 2, '--temperature is "1e", expected a number from 0 to 100'),
+    (["--temperature", "nan"], 2, '--temperature is "nan", expected a number from 0 to 100'),
+    (["--min-p", ""], 2, '--min-p is "", expected a number from 0 to 1'),
+    (["--top-p", "1.5"], 2, '--top-p is "1.5", expected a number from 0 to 1'),
 ]
 
 
@@ -32,6 +56,20 @@ def command(root, build, language, program):
     cache = build / "tests" / "bindings" / "java_cache"
     path = f"{bindings / 'java' / 'ruda.jar'}:{build / 'examples' / 'java_classes'}"
     return [program, f"-Druda.native.cache={cache}", "-cp", path, "Chat"], environment
+
+
+def check_refused(root, build, languages):
+    for options, code, expected in REFUSED:
+        usages = set()
+        for language, program in languages:
+            start, environment = command(root, build, language, program)
+            done = subprocess.run([*start, *options], env=environment, capture_output=True, text=True)
+            said = done.stdout.split("\n", 1)[-1] if expected is None else done.stderr
+            if done.returncode != code or (expected is not None and said != f"ruda-chat: {expected}\n"):
+                sys.exit(f"{language} {options}: {done.returncode}, {done.stdout!r}, {done.stderr!r}")
+            usages.add(said)
+        if len(usages) != 1 or "" in usages:
+            sys.exit(f"{options}: not the same in all languages: {usages}")
 
 
 def main():
@@ -55,8 +93,9 @@ def main():
     for language, program in languages:
         start, environment = command(root, build, language, program)
         done = subprocess.run([*start, "--model", "/nonexistent.gguf"], env=environment, capture_output=True)
-        if done.returncode != 1 or b"nonexistent" not in done.stderr:
+        if done.returncode != 1 or done.stderr.count(b"nonexistent") != 1:
             sys.exit(f"{language}: a missing model gave {done.returncode}, {done.stderr.decode(errors='replace')}")
+    check_refused(root, build, languages)
     print(f"{len(RUNS)} conversations are the same in {', '.join(name for name, _ in languages)}")
 
 
