@@ -42,7 +42,7 @@ const DtypeInfo& dtype_info(uint32_t code) noexcept { return *find_dtype(code); 
 const char* dtype_name(uint32_t code) noexcept {
   if (const DtypeInfo* info = find_dtype(code)) return info->name;
   thread_local char text[24];
-  std::snprintf(text, sizeof text, "dtype %u", code);
+  std::snprintf(text, sizeof text, "%u", code);
   return text;
 }
 

@@ -120,7 +120,7 @@ static void checks_options(void** state) {
   REFUSES(autotune, 2, "desc.options.autotune is 2, expected 0..1");
   options = (ruda_plan_options)RUDA_PLAN_OPTIONS_INIT;
   options.kernel = "cpu/rms_norm/none";
-  FAILS(create_with(&options, &plan), RUDA_E_ARGUMENT, -1,
+  FAILS(create_with(&options, &plan), RUDA_E_ARGUMENT, 1,
         "rms_norm: options.kernel is \"cpu/rms_norm/none\", which this backend does not have");
   assert_null(plan);
   options.kernel = "";

@@ -477,6 +477,8 @@ RUDA_TEST(matmul_errors) {
   CHECK_FAILS(create(), RUDA_E_DTYPE, 1, "b has dtype F32, expected one of F8E4M3, F8E5M2");
   reset(), desc.a = &a8, desc.b = &b8, desc.c = nullptr, desc.out_dtype = RUDA_F8E4M3;
   CHECK_FAILS(create(), RUDA_E_DTYPE, 1, "c has dtype F8E4M3, expected F32, F16 or BF16");
+  reset(), desc.c = nullptr, desc.out_dtype = 777;
+  CHECK_FAILS(create(), RUDA_E_DTYPE, 1, "c has dtype 777, expected F32");
   reset(), desc.a = &a8, desc.b = &b8, desc.b_scale = &d;
   CHECK_FAILS(create(), RUDA_E_SHAPE, 1, "b_scale has rank 3, expected 1");
 }
@@ -497,7 +499,7 @@ RUDA_TEST(matmul_eager) {
     ruda_release(c);
   }
   ruda_tensor c = nullptr;
-  CHECK_FAILS(ruda_matmul(env.stream, op.tensor(A), op.tensor(B), nullptr, nullptr, &c), RUDA_E_SHAPE, 1,
+  CHECK_FAILS(ruda_matmul(env.stream, op.tensor(A), op.tensor(B), nullptr, nullptr, &c), RUDA_E_SHAPE, 2,
               "b dim 0");
 }
 
