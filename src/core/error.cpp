@@ -188,7 +188,7 @@ const char* status_name(ruda_status status) noexcept {
 extern "C" ruda_status ruda_last_error(ruda_error_info* inout) noexcept {
   if (!inout) return RUDA_E_NULL;
   const uint32_t size = inout->struct_size;
-  if (size < 8) return RUDA_E_ARGUMENT;
+  if (size < 8 || size % 8) return RUDA_E_ARGUMENT;
   const ruda::Record& r = ruda::thread_record;
   const ruda_error_info info{size, r.status, r.arg, r.native_code, r.native_library, r.function, r.text};
   std::memcpy(inout, &info, size < sizeof info ? size : sizeof info);
