@@ -20,8 +20,14 @@ def main():
     if not parts:
         sys.exit(f"{folder} holds no gpu-*.json")
     facts = next(iter(parts.values()))["machine"]
-    print(f'# {facts["gpu"]}\n\nDriver {facts["driver"]}, {facts["date"]}, commit {facts.get("commit", "unknown")[:12]}.')
-    print("Made by `tests/gpu.sh` and `tests/gpu_tables.py`.\n")
+    print(f'# {facts["gpu"]}\n\nMade by `tests/gpu.sh` and `tests/gpu_tables.py`.\n')
+    table(
+        ["section", "driver", "date", "commit"],
+        [
+            [name, part["machine"]["driver"], part["machine"]["date"], part["machine"].get("commit", "unknown")[:12]]
+            for name, part in parts.items()
+        ],
+    )
     if "chat" in parts:
         result = parts["chat"]["result"]
         print(f'## Generation, {result["model"]}\n')
