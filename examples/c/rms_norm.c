@@ -1,4 +1,4 @@
-/* examples/c/rms_norm.c - one operator both ways: an eager call, and a plan that is explained and run twice. */
+/* examples/c/rms_norm.c - one operator both ways: an eager call, and a plan explained and run twice. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ruda/ruda.h>
 
