@@ -71,13 +71,16 @@ def machine():
         facts |= {"gpu": name, "driver": driver, "memory": memory}
     except (OSError, subprocess.CalledProcessError, ValueError, IndexError):
         return None
+    git = ["git", "-C", ROOT]
     try:
-        commit = subprocess.check_output(
-            ["git", "-C", ROOT, "rev-parse", "HEAD"], text=True, stderr=subprocess.DEVNULL
-        )
-        facts["commit"] = commit.strip()
+        commit = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True, stderr=subprocess.DEVNULL)
+        changed = subprocess.check_output([*git, "status", "--porcelain"], text=True, stderr=subprocess.DEVNULL)
+        facts["commit"] = commit.strip() + (" and changes" if changed.strip() else "")
     except (OSError, subprocess.CalledProcessError):
         pass
+    # A copy of the tree without its history is told what it is.
+    if os.environ.get("RUDA_COMMIT"):
+        facts["commit"] = os.environ["RUDA_COMMIT"]
     return facts
 
 

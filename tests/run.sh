@@ -5,7 +5,8 @@
 # usage: tests/run.sh [--level 0..3] [--suite NAME] [--backend cpu|cuda] [--kernel NAME] [--no-install]
 #
 #   --level N     how much of each operator's grid: 0 a sample (the default), 1 more, 2 the whole grid, 3 also
-#                 what takes hours; sanitizers and fuzzers run at every level, always with the sample
+#                 what takes hours; the address sanitizer and the fuzzers run at every level, the thread
+#                 sanitizer from 1 on, always with the sample
 #   --suite NAME  one suite only: lint abi ops core tensor plan cpu store model ... (a folder of tests/), or
 #                 asan, tsan, fuzz, install
 #   --backend B   run the operators on this backend; a missing GPU is skipped
@@ -13,8 +14,8 @@
 #   --no-install  install nothing
 #
 # Order: the plain build and every suite, then the build for address sanitizer and fuzzers with both, then the
-# thread sanitizer. On two cores with nothing cached the whole takes about 40 minutes at most; docs/testing.md
-# says what takes how long.
+# thread sanitizer (from level 1 on). On two cores with nothing cached the whole takes about 40 minutes at
+# most; docs/testing.md says what takes how long.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 root=$PWD
@@ -132,7 +133,7 @@ esac
 small=
 for name in core tensor plan cpu store model infer ops; do small="$small --suite $name"; done
 checked="-Ddebug=true -Doptimization=1 -Db_ndebug=false -Dc_args=-g1 -Dcpp_args=-g1 -Dcuda=disabled -Db_lundef=false"
-fuzz=false
+fuzz=false asked_level=$level
 export RUDA_TEST_LEVEL=0
 clang=$(command -v clang-14 || command -v clang)
 if [ -n "$clang" ]; then
@@ -170,7 +171,7 @@ if [ "$backend" = cpu ] && wants fuzz; then
     check build-asan fuzz --suite fuzz
   fi
 fi
-if [ "$backend" = cpu ] && wants tsan; then
+if [ "$backend" = cpu ] && { [ "$suite" = tsan ] || { wants tsan && [ "$asked_level" -ge 1 ]; }; }; then
   build build-tsan tsan $checked -Db_sanitize=thread && check build-tsan tsan -t 3 $small
 fi
 

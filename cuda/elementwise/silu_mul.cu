@@ -18,12 +18,15 @@ __device__ inline float reciprocal(float d) {
   return fmaf(r, fmaf(-d, r, 1.0f), r);
 }
 
-// silu is rounded to the dtype before the product, as two operators in a row would.
+// silu is rounded to the dtype before the product, as two operators in a row would. Below -87 e^gate would be
+// subnormal, so e^32 moves from it to the gate.
 struct SiluMul {
   template <class T>
   __device__ float operator()(float gate, float up) const {
-    const float e = expf(-fabsf(gate));
-    const T silu = from_f32<T>(gate * ((gate < 0 ? e : 1.0f) * reciprocal(1.0f + e)));
+    const bool far = gate < -87.0f;
+    const float e = expf((far ? 32.0f : 0.0f) - fabsf(gate));
+    const float scaled = far ? gate * 1.26641655e-14f : gate;
+    const T silu = from_f32<T>(scaled * ((gate < 0 ? e : 1.0f) * reciprocal(1.0f + e)));
     return to_f32(silu) * up;
   }
 };

@@ -15,6 +15,7 @@
 #include <ruda/sample.h>
 
 #include <algorithm>
+#include <cfloat>
 
 namespace ruda::cuda {
 namespace {
@@ -139,7 +140,8 @@ __global__ void __launch_bounds__(threads)
   const int64_t length = p.lengths ? max(int64_t(0), min(int64_t(p.lengths[row]), s.capacity)) : 0;
 
   // Marks of the tokens that the penalty is for.
-  const bool penalises = penalty > 0 && !isinf(penalty) && penalty != 1 && length > 0;
+  const bool penalises =
+      penalty >= double(FLT_MIN) && penalty <= double(FLT_MAX) && penalty != 1 && length > 0;
   if (penalises) {
     for (int64_t i = threadIdx.x; i < s.mark_words; i += threads) marks[i] = 0;
     __syncthreads();

@@ -208,7 +208,7 @@ typedef struct ruda_paged_attention_desc {
   const ruda_tensor_desc *q, *k, *v;
   const ruda_tensor_desc* out; /* NULL = contiguous */
   const ruda_tensor_desc* lse; /* NULL = contiguous; only with RUDA_PAGED_ATTENTION_WANT_LSE */
-  double scale;                /* of the scores, finite and above 0; has no default */
+  double scale;                /* of the scores, finite and above 0 as F32; has no default */
   uint32_t splits;             /* parts of a history that are computed apart and merged in F32: 0 = unsplit,
                                   2..32, or RUDA_SPLITS_AUTO */
   uint32_t outputs;            /* RUDA_PAGED_ATTENTION_WANT_LSE or 0 */

@@ -141,8 +141,8 @@ RUDA_API const char* RUDA_CALL ruda_version(void) RUDA_NX;
 RUDA_API const char* RUDA_CALL ruda_status_name(ruda_status status) RUDA_NX;
 
 /** Copies the calling thread's error record into `inout` (up to its struct_size). Before any failure the
- *  status is RUDA_OK and the texts are empty. Status: RUDA_E_NULL, RUDA_E_ARGUMENT (struct_size below 8);
- *  these two do not change the record. [T] */
+ *  status is RUDA_OK and the texts are empty. Status: RUDA_E_NULL, RUDA_E_ARGUMENT (struct_size
+ *  below 8 or no multiple of 8); these two do not change the record. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_last_error(ruda_error_info* inout) RUDA_NX;
 
 /** Adds a reference to any handle; the caller must already hold one.

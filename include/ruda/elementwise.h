@@ -56,10 +56,10 @@ typedef struct ruda_silu_mul_desc {
 #define RUDA_SILU_MUL_DESC_INIT \
   { (uint32_t)sizeof(ruda_silu_mul_desc), 0, NULL, NULL, NULL, NULL, NULL }
 
-/** Makes a plan for silu_mul. silu is within 4 units in the last place of F32 before its rounding to the
- *  dtype; silu(-inf) is NaN, as x * sigmoid(x) is. Deterministic; capturable; an element depends on its two
- *  inputs only. Source: Shazeer, "GLU Variants Improve Transformer", 2020; rounding as PyTorch's separate
- *  silu and mul round.
+/** Makes a plan for silu_mul. silu is within 4 units in the last place of F32, or 1.5e-45, before its
+ *  rounding to the dtype; silu(-inf) is NaN, as x * sigmoid(x) is. Deterministic; capturable; an
+ *  element depends on its two inputs only. Source: Shazeer, "GLU Variants Improve Transformer", 2020;
+ *  rounding as PyTorch's separate silu and mul round.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT (options), RUDA_E_SHAPE,
  *  RUDA_E_DTYPE, RUDA_E_UNSUPPORTED. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_silu_mul_plan_create(ruda_context context, const ruda_silu_mul_desc* desc,

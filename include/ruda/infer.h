@@ -27,10 +27,10 @@ typedef struct ruda_sampling {
   uint32_t struct_size;
   uint32_t top_k; /* 0 = off */
   const ruda_ext* next;
-  double temperature;         /* 0 = the most likely token, no draw */
+  double temperature;         /* above 0, finite and normal as F32; 0 = the most likely token, no draw */
   double top_p;               /* (0, 1]; 0 or 1 = off */
   double min_p;               /* [0, 1); 0 = off */
-  double repetition_penalty;  /* above 0; 0 or 1 = off */
+  double repetition_penalty;  /* above 0, finite and normal as F32; 0 or 1 = off */
   uint64_t repetition_window; /* newest tokens that it looks at, prompt included; 0 = all */
   uint64_t seed;
 } ruda_sampling;
@@ -64,8 +64,8 @@ typedef struct ruda_session_info {
   { (uint32_t)sizeof(ruda_session_info), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** Receives text as it is generated: whole UTF-8 characters, `bytes` long, not NUL-terminated; may be empty.
- *  A value other than 0 ends generation with RUDA_FINISH_CALLBACK. Called on the caller's thread; must not
- *  use the session. */
+ *  A value other than 0 ends generation with RUDA_FINISH_CALLBACK. Called on the caller's thread. Calls on
+ *  the session answer RUDA_E_STATE meanwhile; releasing it is safe. */
 typedef int32_t(RUDA_CALL* ruda_text_fn)(void* user, const char* text, uint64_t bytes, int32_t token);
 
 /** Options of ruda_session_generate. Zero in any field means its default. */
@@ -73,7 +73,7 @@ typedef struct ruda_generate_options {
   uint32_t struct_size;
   uint32_t stop_count;
   const ruda_ext* next;
-  const char* const* stops; /* UTF-8 texts that end generation; they are not delivered */
+  const char* const* stops; /* texts that end generation and are not delivered: valid UTF-8, not empty */
   uint64_t max_new_tokens;  /* 0 = until the capacity is full */
   ruda_text_fn on_text;     /* NULL = text is not delivered */
   void* user;
@@ -83,7 +83,8 @@ typedef struct ruda_generate_options {
   { (uint32_t)sizeof(ruda_generate_options), 0, NULL, NULL, 0, NULL, NULL, NULL }
 
 /** Makes a session: one conversation with its own cache, sampler and stream. The model lives as long as the
- *  session.
+ *  session. Every call on a session that is inside another call, from a callback or another thread, answers
+ *  RUDA_E_STATE.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT, RUDA_E_OOM_HOST,
  *  RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK (the caller's allocator), RUDA_E_UNSUPPORTED,
  *  RUDA_E_DEVICE. [T] */
@@ -91,13 +92,17 @@ RUDA_API ruda_status RUDA_CALL ruda_session_create(ruda_model model, const ruda_
                                                    ruda_session* out) RUDA_NX;
 
 /** Sets how tokens are chosen from now on and starts the random sequence anew. NULL = most likely token.
+ *  Text repeats only from the same cache state: logits computed with a reused beginning may differ in the
+ *  last bits. To repeat an answer call ruda_session_rewind(session, 0) before the prompt.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT. [S] */
 RUDA_API ruda_status RUDA_CALL ruda_session_set_sampling(ruda_session session,
                                                          const ruda_sampling* sampling) RUDA_NX;
 
 /** Makes the session hold exactly these tokens: what it already holds as a common beginning is kept, the rest
  *  is computed. `progress` (may be NULL) is called after each batch with tokens done and to do. After a
- *  failure or a cancelled call the session holds the tokens finished so far.
+ *  failure or a cancelled call the session holds the tokens finished so far. A kept beginning was computed in
+ *  other batches, so logits may differ in the last bits: text repeats only from the same cache state, such as
+ *  after ruda_session_rewind(session, 0).
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (no tokens, more than the capacity), RUDA_E_INDEX
  *  (a token outside the vocabulary), RUDA_E_CALLBACK, RUDA_E_CANCELLED, RUDA_E_OOM_HOST, RUDA_E_DEVICE.
  *  [S] */
@@ -128,7 +133,8 @@ RUDA_API ruda_status RUDA_CALL ruda_session_next(ruda_session session, int32_t* 
 
 /** The pull form with text: as ruda_session_next, and copies the whole UTF-8 characters that are complete by
  *  now (may be none; at the end, what was held back). A token gives at most 1024 bytes. Same buffer rule as
- *  ruda_backend_report, but a capacity below 1025 is RUDA_E_ARGUMENT. [S] */
+ *  ruda_backend_report, but a capacity below 1025 is RUDA_E_ARGUMENT. A failing call leaves
+ *  `text` as it was. [S] */
 RUDA_API ruda_status RUDA_CALL ruda_session_next_text(ruda_session session, char* text, uint64_t capacity,
                                                       uint64_t* out_needed, int32_t* out_token) RUDA_NX;
 
@@ -140,8 +146,8 @@ RUDA_API ruda_status RUDA_CALL ruda_session_flush_text(ruda_session session, cha
                                                        uint64_t* out_needed) RUDA_NX;
 
 /** Generates until something ends it; *out_finish says what. options NULL = all defaults.
- *  Status: as ruda_session_next, RUDA_E_CANCELLED (the session keeps what was generated),
- *  RUDA_E_STRUCT_TOO_NEW. [S] */
+ *  Status: as ruda_session_next, RUDA_E_ARGUMENT (a stop text that is empty or not UTF-8), RUDA_E_CANCELLED
+ *  (the session keeps what was generated), RUDA_E_STRUCT_TOO_NEW. [S] */
 RUDA_API ruda_status RUDA_CALL ruda_session_generate(ruda_session session,
                                                      const ruda_generate_options* options,
                                                      uint32_t* out_finish) RUDA_NX;

@@ -182,7 +182,9 @@ RUDA_API ruda_status RUDA_CALL ruda_chat_render_json(ruda_tokenizer tokenizer, c
 
 /* ---- language model ---- */
 
-/** Called as weights are prepared, in bytes. A value other than 0 stops the call with RUDA_E_CALLBACK. */
+/** Called as weights are prepared, in bytes, or as a prompt is computed, in tokens. Any value other than 0
+ *  stops the call with RUDA_E_CALLBACK, after the last part too. Calls on the session of the prompt answer
+ *  RUDA_E_STATE meanwhile; releasing it is safe. */
 typedef int32_t(RUDA_CALL* ruda_progress_fn)(void* user, uint64_t done, uint64_t total);
 
 /** How a model is loaded (NULL = all defaults). */

@@ -93,16 +93,16 @@ RUDA_API ruda_status RUDA_CALL ruda_plan_get_slot(ruda_plan plan, uint32_t slot,
  *  on scratch memory as large as the operands and the largest workspace, and keeps the fastest;
  *  ruda_plan_explain shows the times. Times are kept for the process by problem, device and build of the
  *  library, and in the context's tune_file; a file that is damaged or of another build is not used, which the
- *  log says. A plan with a handle among its operands (a schedule) is not timed. Kernels may differ within the
- *  operator's error bound, so the bits of a result may change with the choice. May run beside
- *  ruda_plan_execute. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (stream of another context),
- *  RUDA_E_STREAM_POISONED, RUDA_E_BACKEND_MISSING, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET,
- *  RUDA_E_CALLBACK, RUDA_E_DEVICE, RUDA_E_CAPTURE_UNSAFE. [T] */
+ *  log says, and only one of another build is replaced. A plan with a handle among its operands (a schedule)
+ *  is not timed. Kernels may differ within the operator's error bound, so the bits of a result may change
+ *  with the choice. May run beside ruda_plan_execute. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT
+ *  (stream of another context), RUDA_E_STREAM_POISONED, RUDA_E_BACKEND_MISSING, RUDA_E_OOM_HOST,
+ *  RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK, RUDA_E_DEVICE, RUDA_E_CAPTURE_UNSAFE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_plan_warm(ruda_plan plan, ruda_stream stream) RUDA_NX;
 
 /** Writes which kernel was chosen and, line by line, why each better one declined. What the kernel chose for
- *  itself stands behind it in brackets, such as "(amx)": on the CPU the instruction set level whose code runs,
- *  where a file compiled for AMX is also the one with the best vectors. Same buffer rule as
+ *  itself stands behind it in brackets, such as "(amx)": on the CPU the instruction set level whose code
+ *  runs, where a file compiled for AMX is also the one with the best vectors. Same buffer rule as
  *  ruda_backend_report. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [I] */
 RUDA_API ruda_status RUDA_CALL ruda_plan_explain(ruda_plan plan, char* text, uint64_t capacity,
                                                  uint64_t* out_needed) RUDA_NX;
@@ -149,7 +149,8 @@ RUDA_API uint32_t RUDA_CALL ruda_op_count(void) RUDA_NX;
 RUDA_API const char* RUDA_CALL ruda_op_name(uint32_t index) RUDA_NX;
 
 /** Lists the kernels of operator `op` for a backend, best first, one name a line; none for
- *  CUDA in a build without it. Same buffer rule as ruda_backend_report. Status: RUDA_E_NULL, RUDA_E_NOT_FOUND, RUDA_E_ARGUMENT. [T] */
+ *  CUDA in a build without it. Same buffer rule as ruda_backend_report. Status: RUDA_E_NULL,
+ *  RUDA_E_NOT_FOUND, RUDA_E_ARGUMENT. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_op_kernels(const char* op, uint32_t backend, char* text,
                                                uint64_t capacity, uint64_t* out_needed) RUDA_NX;
 

@@ -25,7 +25,7 @@ enum {
   RUDA_SAMPLE_TOP_K = 1,              /* 1 or more; 1 = the most likely token, no draw */
   RUDA_SAMPLE_TOP_P = 2,              /* above 0, below 1 */
   RUDA_SAMPLE_MIN_P = 3,              /* above 0, below 1 */
-  RUDA_SAMPLE_REPETITION_PENALTY = 4, /* above 0, finite, other than 1 */
+  RUDA_SAMPLE_REPETITION_PENALTY = 4, /* finite and normal as F32, above 0, not 1 */
   RUDA_SAMPLE_REPETITION_WINDOW = 5,  /* newest tokens of history that the penalty looks at; 0 = all */
   RUDA_SAMPLE_PARAM_COUNT = 8         /* columns of params; the rest is reserved, 0 */
 };

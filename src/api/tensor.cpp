@@ -145,7 +145,8 @@ ruda_status ruda_tensor_slice(ruda_tensor tensor, const int64_t* begin, const in
     for (uint32_t i = 0; i < rank; ++i) {
       const int64_t extent = from.shape[i], by = step ? step[i] : 1;
       RUDA_CHECK(by != 0 && by > INT64_MIN / 2 && by < INT64_MAX / 2, RUDA_E_SHAPE, 3,
-                 "step[%u] is %lld, expected not 0", i, (long long)by);
+                 "step[%u] is %lld, expected not 0 and within %lld..%lld", i, (long long)by,
+                 (long long)(INT64_MIN / 2 + 1), (long long)(INT64_MAX / 2 - 1));
       // Python's rule: count negatives from the end, then clamp into what the direction can visit.
       const int64_t low = by > 0 ? 0 : -1, high = by > 0 ? extent : extent - 1;
       const auto place = [&](int64_t at) {

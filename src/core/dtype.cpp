@@ -42,7 +42,7 @@ const DtypeInfo& dtype_info(uint32_t code) noexcept { return *find_dtype(code); 
 const char* dtype_name(uint32_t code) noexcept {
   if (const DtypeInfo* info = find_dtype(code)) return info->name;
   thread_local char text[24];
-  std::snprintf(text, sizeof text, "dtype %u", code);
+  std::snprintf(text, sizeof text, "%u", code);
   return text;
 }
 
@@ -52,8 +52,9 @@ extern "C" ruda_status ruda_dtype_get_info(uint32_t dtype, ruda_dtype_info* inou
   using namespace ruda;
   return guard(__func__, [&] {
     RUDA_CHECK(inout, RUDA_E_NULL, 1, "inout is NULL");
-    RUDA_CHECK(inout->struct_size >= 8, RUDA_E_ARGUMENT, 1, "inout.struct_size is %u, expected at least 8",
-               inout->struct_size);
+    RUDA_CHECK(inout->struct_size >= 8 && inout->struct_size % 8 == 0, RUDA_E_ARGUMENT, 1,
+               "inout.struct_size is %u, expected sizeof, which is %zu in this library", inout->struct_size,
+               sizeof(ruda_dtype_info));
     const DtypeInfo* found = find_dtype(dtype);
     RUDA_CHECK(found, RUDA_E_DTYPE, 0, "dtype is %u, which is no known code", dtype);
     ruda_dtype_info info{};

@@ -106,15 +106,22 @@ void release(Cell* cell) noexcept {
   }
 }
 
+namespace {
+
+const char* article(Kind kind) { return kind == Kind::event ? "an" : "a"; }
+
+}  // namespace
+
 void fail_handle(const void* handle, Kind kind, int arg, const char* name) {
-  RUDA_CHECK(handle, RUDA_E_NULL, arg, "%s: handle is NULL, expected a %s", name, kind_name(kind));
+  RUDA_CHECK(handle, RUDA_E_NULL, arg, "%s: handle is NULL, expected %s %s", name, article(kind),
+             kind_name(kind));
   const auto* cell = static_cast<const Cell*>(handle);
   const bool aligned = (reinterpret_cast<uintptr_t>(cell) & 63) == 0;
   const uint32_t found = aligned ? cell->kind.load(std::memory_order_acquire) : 0;
   if (is_live(found))
-    fail(RUDA_E_BAD_HANDLE, arg, "%s: handle is a %s, expected a %s", name, kind_name(Kind(found)),
-         kind_name(kind));
-  fail(RUDA_E_BAD_HANDLE, arg, "%s: handle was released or never valid, expected a %s", name,
+    fail(RUDA_E_BAD_HANDLE, arg, "%s: handle is %s %s, expected %s %s", name, article(Kind(found)),
+         kind_name(Kind(found)), article(kind), kind_name(kind));
+  fail(RUDA_E_BAD_HANDLE, arg, "%s: handle was released or never valid, expected %s %s", name, article(kind),
        kind_name(kind));
 }
 

@@ -2,7 +2,7 @@
 // ruda_sampling.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cmath>
+#include <cfloat>
 #include <cstdint>
 
 namespace ruda {
@@ -14,7 +14,8 @@ struct SampleOptions {
   uint64_t seed = 0;
 
   bool penalises() const {
-    return repetition_penalty > 0 && std::isfinite(repetition_penalty) && repetition_penalty != 1;
+    return repetition_penalty >= double(FLT_MIN) && repetition_penalty <= double(FLT_MAX) &&
+           repetition_penalty != 1;
   }
   bool greedy() const { return !(temperature > 0) || top_k == 1; }
 };

@@ -7,14 +7,17 @@
 
 namespace ruda {
 
-// A private copy of the caller's struct: missing tail zero, unknown tail must be zero, unknown extensions
-// refused.
+// More extensions than this are a list that leads in a circle, or garbage.
+constexpr int most_extensions = 32;
+
+// A private copy of the caller's struct: missing tail zero; unknown tail and `reserved` must be zero, unknown
+// extensions are refused. Every struct is a multiple of 8 in every version, so no field is cut in two.
 template <class T>
 T struct_in(const T* given, int arg, const char* name) {
   static_assert(sizeof(T) % 8 == 0);
   RUDA_CHECK(given, RUDA_E_NULL, arg, "%s is NULL", name);
   const uint32_t size = given->struct_size;
-  RUDA_CHECK(size >= 8 && size <= 4096, RUDA_E_ARGUMENT, arg,
+  RUDA_CHECK(size >= 8 && size <= 4096 && size % 8 == 0, RUDA_E_ARGUMENT, arg,
              "%s.struct_size is %u, expected sizeof, which is %zu in this library", name, size, sizeof(T));
   T copy;
   std::memset(static_cast<void*>(&copy), 0, sizeof copy);
@@ -24,10 +27,18 @@ T struct_in(const T* given, int arg, const char* name) {
     RUDA_CHECK(!bytes[i], RUDA_E_STRUCT_TOO_NEW, arg, "%s: byte %u is set, this library knows %zu bytes",
                name, i, sizeof(T));
   if constexpr (requires { copy.next; }) {
-    for (const ruda_ext* ext = copy.next; ext; ext = ext->next)
+    int count = 0;
+    for (const ruda_ext* ext = copy.next; ext; ext = ext->next) {
+      RUDA_CHECK(++count <= most_extensions, RUDA_E_ARGUMENT, arg,
+                 "%s.next: the list has more than %d extensions, or leads in a circle", name,
+                 most_extensions);
       RUDA_CHECK(ext->flags & 1, RUDA_E_STRUCT_TOO_NEW, arg, "%s: extension type %u is not known", name,
                  ext->type);
+    }
   }
+  if constexpr (requires { copy.reserved; })
+    RUDA_CHECK(copy.reserved == 0, RUDA_E_ARGUMENT, arg, "%s.reserved is %u, expected 0", name,
+               copy.reserved);
   return copy;
 }
 
@@ -36,7 +47,8 @@ template <class T>
 void struct_out(T* inout, T value, int arg, const char* name) {
   RUDA_CHECK(inout, RUDA_E_NULL, arg, "%s is NULL", name);
   const uint32_t size = inout->struct_size;
-  RUDA_CHECK(size >= 8, RUDA_E_ARGUMENT, arg, "%s.struct_size is %u, expected at least 8", name, size);
+  RUDA_CHECK(size >= 8 && size % 8 == 0, RUDA_E_ARGUMENT, arg,
+             "%s.struct_size is %u, expected sizeof, which is %zu in this library", name, size, sizeof(T));
   value.struct_size = size;
   std::memcpy(static_cast<void*>(inout), &value, size < sizeof(T) ? size : sizeof(T));
 }

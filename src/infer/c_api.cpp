@@ -17,10 +17,24 @@ void check_text(char* text, uint64_t capacity) {
   RUDA_CHECK(text, RUDA_E_NULL, 1, "text is NULL");
   RUDA_CHECK(capacity >= text_capacity, RUDA_E_ARGUMENT, 2, "capacity is %llu, expected at least %llu",
              (unsigned long long)capacity, (unsigned long long)text_capacity);
-  text[0] = 0;
 }
 
-Session& get_session(ruda_session handle) { return get<Session>(handle, 0, "session"); }
+// One call on a session: it stays alive and takes no other call meanwhile.
+class Use {
+ public:
+  explicit Use(ruda_session handle) : session_(&get<Session>(handle, 0, "session")) {
+    RUDA_CHECK(session_->enter(), RUDA_E_STATE, 0,
+               "session: used from within its own callback or by another thread");
+  }
+  ~Use() { session_->leave(); }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+  Session& operator*() const { return *session_; }
+  Session* operator->() const { return session_.get(); }
+
+ private:
+  Ref<Session> session_;
+};
 
 StopSign stop_sign(ruda_cancel cancel, int arg) {
   StopSign stop;
@@ -46,7 +60,8 @@ ruda_status ruda_session_create(ruda_model model, const ruda_session_desc* desc,
 
 ruda_status ruda_session_set_sampling(ruda_session session, const ruda_sampling* sampling) noexcept {
   return guard(__func__, [&] {
-    Session& s = get_session(session);
+    const Use use(session);
+    Session& s = *use;
     ruda_sampling options = RUDA_SAMPLING_INIT;
     if (sampling) options = struct_in(sampling, 1, "sampling");
     s.set_sampling(options, 1);
@@ -56,7 +71,8 @@ ruda_status ruda_session_set_sampling(ruda_session session, const ruda_sampling*
 ruda_status ruda_session_prompt(ruda_session session, const int32_t* tokens, uint64_t count,
                                 ruda_progress_fn progress, void* user, ruda_cancel cancel) noexcept {
   return guard(__func__, [&] {
-    Session& s = get_session(session);
+    const Use use(session);
+    Session& s = *use;
     RUDA_CHECK(tokens || !count, RUDA_E_NULL, 1, "tokens is NULL with count %llu", (unsigned long long)count);
     s.prompt({tokens, count}, progress, user, stop_sign(cancel, 5));
   });
@@ -65,7 +81,8 @@ ruda_status ruda_session_prompt(ruda_session session, const int32_t* tokens, uin
 ruda_status ruda_session_prompt_text(ruda_session session, const char* text, uint64_t bytes,
                                      ruda_progress_fn progress, void* user, ruda_cancel cancel) noexcept {
   return guard(__func__, [&] {
-    Session& s = get_session(session);
+    const Use use(session);
+    Session& s = *use;
     RUDA_CHECK(text || !bytes, RUDA_E_NULL, 1, "text is NULL with %llu bytes", (unsigned long long)bytes);
     std::vector<int32_t> tokens;
     s.model().tokenizer().encode({text, bytes}, RUDA_ENCODE_ADD_SPECIAL | RUDA_ENCODE_PARSE_SPECIAL, tokens);
@@ -77,7 +94,8 @@ ruda_status ruda_session_prompt_chat(ruda_session session, const ruda_chat_messa
                                      const ruda_chat_options* options, ruda_progress_fn progress, void* user,
                                      ruda_cancel cancel) noexcept {
   return guard(__func__, [&] {
-    Session& s = get_session(session);
+    const Use use(session);
+    Session& s = *use;
     const auto tokenizer = handle_of<ruda_tokenizer>(s.model().tokenizer());
     uint64_t needed = 0;
     infer::ok(ruda_chat_render(tokenizer, messages, count, options, nullptr, 0, &needed), true);
@@ -94,7 +112,7 @@ ruda_status ruda_session_next(ruda_session session, int32_t* out_token) noexcept
   return guard(__func__, [&]() -> ruda_status {
     RUDA_CHECK(out_token, RUDA_E_NULL, 1, "out_token is NULL");
     *out_token = -1;
-    const Session::Next step = get_session(session).next(StopSign{});
+    const Session::Next step = Use(session)->next(StopSign{});
     *out_token = step.token;
     return step.finish == RUDA_FINISH_NONE ? RUDA_OK : RUDA_END_OF_DATA;
   });
@@ -105,7 +123,8 @@ ruda_status ruda_session_next_text(ruda_session session, char* text, uint64_t ca
   return guard(__func__, [&]() -> ruda_status {
     if (out_needed) *out_needed = 0;
     if (out_token) *out_token = -1;
-    Session& s = get_session(session);
+    const Use use(session);
+    Session& s = *use;
     check_text(text, capacity);
     const Session::Next step = s.next(StopSign{});
     text_out(s.take_text(step), text, capacity, out_needed, 1);
@@ -118,7 +137,8 @@ ruda_status ruda_session_flush_text(ruda_session session, char* text, uint64_t c
                                     uint64_t* out_needed) noexcept {
   return guard(__func__, [&] {
     if (out_needed) *out_needed = 0;
-    Session& s = get_session(session);
+    const Use use(session);
+    Session& s = *use;
     check_text(text, capacity);
     text_out(s.rest(), text, capacity, out_needed, 1);
   });
@@ -128,7 +148,8 @@ ruda_status ruda_session_generate(ruda_session session, const ruda_generate_opti
                                   uint32_t* out_finish) noexcept {
   return guard(__func__, [&] {
     if (out_finish) *out_finish = RUDA_FINISH_NONE;
-    Session& s = get_session(session);
+    const Use use(session);
+    Session& s = *use;
     ruda_generate_options o = RUDA_GENERATE_OPTIONS_INIT;
     if (options) o = struct_in(options, 1, "options");
     const uint32_t finish = s.generate(o, stop_sign(o.cancel, 1));
@@ -138,7 +159,8 @@ ruda_status ruda_session_generate(ruda_session session, const ruda_generate_opti
 
 ruda_status ruda_session_logits(ruda_session session, float* logits, uint64_t count) noexcept {
   return guard(__func__, [&] {
-    Session& s = get_session(session);
+    const Use use(session);
+    Session& s = *use;
     RUDA_CHECK(logits, RUDA_E_NULL, 1, "logits is NULL");
     const uint64_t vocab = uint64_t(s.model().config().vocab);
     RUDA_CHECK(count == vocab, RUDA_E_SHAPE, 2, "count is %llu, the vocabulary has %llu",
@@ -152,7 +174,8 @@ ruda_status ruda_session_tokens(ruda_session session, int32_t* tokens, uint64_t 
                                 uint64_t* out_count) noexcept {
   return guard(__func__, [&] {
     if (out_count) *out_count = 0;
-    const auto& held = get_session(session).tokens();
+    const Use use(session);
+    const auto& held = use->tokens();
     RUDA_CHECK(tokens || !capacity, RUDA_E_NULL, 1, "tokens is NULL with capacity %llu",
                (unsigned long long)capacity);
     std::copy_n(held.begin(), std::min<uint64_t>(capacity, held.size()), tokens);
@@ -161,13 +184,13 @@ ruda_status ruda_session_tokens(ruda_session session, int32_t* tokens, uint64_t 
 }
 
 ruda_status ruda_session_rewind(ruda_session session, uint64_t count) noexcept {
-  return guard(__func__, [&] { get_session(session).rewind(count); });
+  return guard(__func__, [&] { Use(session)->rewind(count); });
 }
 
 ruda_status ruda_session_get_info(ruda_session session, ruda_session_info* inout) noexcept {
   return guard(__func__, [&] {
     ruda_session_info info = RUDA_SESSION_INFO_INIT;
-    get_session(session).info(info);
+    Use(session)->info(info);
     struct_out(inout, info, 1, "inout");
   });
 }

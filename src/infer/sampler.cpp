@@ -4,22 +4,29 @@
 
 #include "core/error.hpp"
 
-#include <cmath>
+#include <cfloat>
 
 namespace ruda::infer {
+namespace {
+
+// Logits are F32: what they are divided by must be normal there.
+void check_f32(double value, const char* field, int arg) {
+  RUDA_CHECK(value >= double(FLT_MIN) && value <= double(FLT_MAX), RUDA_E_ARGUMENT, arg,
+             "sampling.%s is %g, expected 0 or %g..%g", field, value, double(FLT_MIN), double(FLT_MAX));
+}
+
+}  // namespace
 
 void Sampler::set(const ruda_sampling& given, int arg) {
   ruda_sampling o = given;
   if (o.top_p == 0) o.top_p = 1;
   if (o.repetition_penalty == 0) o.repetition_penalty = 1;
-  RUDA_CHECK(std::isfinite(o.temperature) && o.temperature >= 0, RUDA_E_ARGUMENT, arg,
-             "sampling.temperature is %g, expected finite and 0 or more", o.temperature);
+  if (o.temperature != 0) check_f32(o.temperature, "temperature", arg);
   RUDA_CHECK(o.top_p > 0 && o.top_p <= 1, RUDA_E_ARGUMENT, arg,
              "sampling.top_p is %g, expected above 0, at most 1", o.top_p);
   RUDA_CHECK(o.min_p >= 0 && o.min_p < 1, RUDA_E_ARGUMENT, arg,
              "sampling.min_p is %g, expected 0 or more, below 1", o.min_p);
-  RUDA_CHECK(std::isfinite(o.repetition_penalty) && o.repetition_penalty > 0, RUDA_E_ARGUMENT, arg,
-             "sampling.repetition_penalty is %g, expected finite and above 0", o.repetition_penalty);
+  check_f32(o.repetition_penalty, "repetition_penalty", arg);
   options_ = {o.temperature, o.top_p, o.min_p, o.repetition_penalty, o.top_k, o.repetition_window, o.seed};
   draws_ = 0;
 }

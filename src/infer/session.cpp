@@ -71,7 +71,8 @@ void Session::prompt(std::span<const int32_t> tokens, ruda_progress_fn progress,
     tokens_.insert(tokens_.end(), batch.begin(), batch.end());
     prompt_tokens_ += batch.size();
     const int32_t answer = progress ? progress(user, tokens_.size(), tokens.size()) : 0;
-    if (answer && tokens_.size() < tokens.size()) {
+    if (answer) {
+      has_logits_ = tokens_.size() == tokens.size();
       Error error;
       error.status = RUDA_E_CALLBACK;
       error.native_code = answer;

@@ -8,6 +8,7 @@
 
 #include <ruda/infer.h>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,10 @@ class Session final : public Object {
  public:
   static constexpr Kind kind = Kind::session;
   Session(Ref<model::LanguageModel> model, const ruda_session_desc& desc);
+
+  // Between enter() and leave() a call is on; false when one already is.
+  bool enter() noexcept { return !busy_.exchange(true, std::memory_order_acquire); }
+  void leave() noexcept { busy_.store(false, std::memory_order_release); }
 
   const model::LanguageModel& model() const { return *model_; }
   void set_sampling(const ruda_sampling& options, int arg) {
@@ -51,6 +56,7 @@ class Session final : public Object {
   // The device's choice; `more` submits the step that follows it first.
   int32_t take_choice(bool more);
 
+  std::atomic<bool> busy_ = false;
   std::vector<int32_t> tokens_;  // all in the cache, but the last one while `pending_`
   bool pending_ = false;         // the last token was chosen and not yet computed
   bool has_logits_ = false;

@@ -3,6 +3,7 @@
 #include "infer/stop_text.hpp"
 
 #include "core/error.hpp"
+#include "model/text/unicode.hpp"
 
 #include <algorithm>
 
@@ -13,7 +14,12 @@ StopText::StopText(const char* const* stops, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     RUDA_CHECK(stops[i], RUDA_E_NULL, 1, "options.stops[%u] is NULL", i);
     RUDA_CHECK(stops[i][0], RUDA_E_ARGUMENT, 1, "options.stops[%u] is empty", i);
-    stops_.emplace_back(stops[i]);
+    const std::string& stop = stops_.emplace_back(stops[i]);
+    for (size_t at = 0; at < stop.size();) {
+      const auto character = text::decode_utf8(std::string_view(stop).substr(at));
+      RUDA_CHECK(character.valid, RUDA_E_ARGUMENT, 1, "options.stops[%u] is not UTF-8 at byte %zu", i, at);
+      at += character.bytes;
+    }
   }
 }
 

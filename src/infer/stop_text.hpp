@@ -9,7 +9,7 @@ namespace ruda::infer {
 
 class StopText {
  public:
-  // RUDA_E_NULL or RUDA_E_ARGUMENT for a NULL or empty text.
+  // RUDA_E_NULL or RUDA_E_ARGUMENT for a NULL or empty text, or one that is not UTF-8.
   StopText(const char* const* stops, uint32_t count);
   // What is certain not to belong to a stop sequence; the text before one when it appears.
   std::string push(const std::string& text);

@@ -49,6 +49,7 @@ void Eager::add(uint32_t slot, ruda_tensor handle, int arg, const char* name) {
              "%s: %s belongs to another context than the stream", op_.name, name);
   if (context_.asynchronous()) tensor.storage().check_stream(stream_, false, arg, name);
   tensors_[slot] = &tensor;
+  places_[slot] = {name, arg};
   slots_[slot].data = tensor.data();
   const Layout& layout = tensor.layout();
   const struct {
@@ -63,6 +64,17 @@ void Eager::add(uint32_t slot, ruda_tensor handle, int arg, const char* name) {
                   tensor.align_log2(),
                   layout.shape,
                   layout.strides};
+}
+
+int Eager::place_of(const Error& error) const {
+  std::string_view text = error.text;
+  const size_t begin = std::strlen(op_.name) + 2;
+  if (!text.starts_with(op_.name) || text.size() < begin) return -1;
+  text.remove_prefix(begin);
+  text = text.substr(0, text.find_first_of(" :,"));
+  for (const auto& place : places_)
+    if (place.name && text == place.name) return place.arg;
+  return -1;
 }
 
 void Eager::in(uint32_t slot, ruda_tensor tensor, int arg, const char* name, bool optional) {

@@ -66,7 +66,12 @@ class Eager {
     const std::string_view key(key_, key_size_);
     program_ = cache.find(key);
     if (program_) return;
-    program_ = Program::build(check());
+    try {
+      program_ = Program::build(check());
+    } catch (Error& error) {
+      if (error.arg == arg_desc) error.arg = place_of(error);
+      throw;
+    }
     cache.insert(key, program_);
   }
 
@@ -77,9 +82,12 @@ class Eager {
 
  private:
   void append(const void* bytes, size_t size);
+  // Contracts blame their descriptor: here the operand that the message begins with, or -1.
+  int place_of(const Error& error) const;
   void add(uint32_t slot, ruda_tensor tensor, int arg, const char* name);
 
   static constexpr uint32_t max_slots = 32;
+  static constexpr int arg_desc = 1;  // as contracts number it
   const OpDef& op_;
   Stream& stream_;
   Context& context_;
@@ -87,6 +95,10 @@ class Eager {
   Bound slots_[max_slots] = {};
   Tensor* tensors_[max_slots] = {};
   bool written_[max_slots] = {};
+  struct {
+    const char* name;
+    int arg;
+  } places_[max_slots] = {};
   ruda_tensor_desc descs_[max_slots];
   size_t key_size_ = 0;
   char key_[1024];

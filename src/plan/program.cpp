@@ -59,12 +59,14 @@ std::shared_ptr<const Program> Program::build(Problem&& problem) {
     p.context->log().write(RUDA_LOG_DEBUG, "plan", "%s: %s", p.op->name, program->kernel().name);
     return program;
   }
-  RUDA_CHECK(named, RUDA_E_ARGUMENT, -1, "%s: options.kernel is \"%s\", which this backend does not have",
-             p.op->name, p.forced_kernel.c_str());
-  std::string reasons = program->trail_;
-  for (char& c : reasons)
-    if (c == '\n') c = ';';
-  fail(RUDA_E_UNSUPPORTED, -1, "%s: no kernel takes the problem:%s", p.op->name, reasons.c_str());
+  constexpr int arg_desc = 1;  // of plan creation, as for the other options
+  RUDA_CHECK(named, RUDA_E_ARGUMENT, arg_desc,
+             "%s: options.kernel is \"%s\", which this backend does not have", p.op->name,
+             p.forced_kernel.c_str());
+  std::string reasons;  // a line each in the trail, here between semicolons
+  for (size_t at = 0, end; (end = program->trail_.find('\n', at)) != std::string::npos; at = end + 1)
+    reasons += (reasons.empty() ? "" : "; ") + program->trail_.substr(at + 2, end - at - 2);
+  fail(RUDA_E_UNSUPPORTED, -1, "%s: no kernel takes the problem: %s", p.op->name, reasons.c_str());
 }
 
 void Program::run_queued(const Bound* slots, std::byte* workspace, Stream& stream,

@@ -32,12 +32,14 @@ using TuneTable = std::map<TuneKey, TuneEntry>;
 const std::string& tune_build();
 
 // The entries of a file that another process may have written, or damaged: all or none are taken. None when
-// there is no file; a file that is refused is said in the log.
-TuneTable read_tune_file(const char* path, Log& log);
+// there is no file; a file that is refused is said in the log. `replaceable`: there is no file, or it is a
+// whole one of ours, of this build or another; any other is somebody else's.
+TuneTable read_tune_file(const char* path, Log& log, bool& replaceable);
 // A longer table or entry is no result of ours.
 constexpr size_t most_tune_entries = 4096, most_tune_kernels = 64, most_tune_bytes = size_t(1) << 22;
 
-// Writes beside the file and puts the whole in its place; what fails is said in the log.
+// Writes beside the file that the path leads to, through links, and puts the whole in its place, with the
+// mode of what was there; only a regular file is replaced. What fails is said in the log.
 void write_tune_file(const char* path, const TuneTable& table, Log& log) noexcept;
 
 // One for the process, so that contexts and plans share it.

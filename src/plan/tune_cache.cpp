@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <memory>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -73,6 +75,8 @@ const char* read_line(std::string_view line, TuneTable& table) {
     if (!number(time, nanoseconds) || nanoseconds == 0 || nanoseconds > uint64_t(1) << 50)
       return "a time is not a number of nanoseconds";
     if (entry.size() == most_tune_kernels) return "a problem has too many kernels";
+    for (const TuneTime& other : entry)
+      if (other.kernel == kernel) return "a problem has a kernel twice";
     entry.push_back({std::string(kernel), double(nanoseconds) * 1e-9});
   }
   if (entry.empty()) return "a problem has no kernel";
@@ -80,6 +84,8 @@ const char* read_line(std::string_view line, TuneTable& table) {
   if (!table.try_emplace(at, std::move(entry)).second) return "a problem is there twice";
   return nullptr;
 }
+
+constexpr char another_build[] = "it is of another build of the library";
 
 // nullptr, or why the text is refused.
 const char* read_text(std::string_view text, TuneTable& table) {
@@ -91,12 +97,60 @@ const char* read_text(std::string_view text, TuneTable& table) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end + 1);
     if (std::exchange(first, false)) {
-      if (line.substr(sizeof magic - 1) != tune_build()) return "it is of another build of the library";
+      if (line.substr(sizeof magic - 1) != tune_build()) return another_build;
     } else if (const char* why = read_line(line, table)) {
       return why;
     }
   }
   return nullptr;
+}
+
+// What the path leads to, and its mode in `mode`; a new file gets what the process's mask leaves of 0644.
+// Throws a text.
+std::string target_of(const char* path, mode_t& mode) {
+  struct stat facts {};
+  const std::unique_ptr<char, void (*)(void*)> real(::realpath(path, nullptr), std::free);
+  if (!real) {
+    const int why = errno;
+    if (why != ENOENT) throw std::strerror(why);
+    if (::lstat(path, &facts) == 0) throw "it is a link that leads nowhere";
+    mode = 0;
+    return path;
+  }
+  if (::stat(real.get(), &facts) != 0) throw std::strerror(errno);
+  if (!S_ISREG(facts.st_mode)) throw "it is no regular file";
+  mode = facts.st_mode & 0777;
+  return real.get();
+}
+
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(descriptor, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    text.remove_prefix(size_t(n));
+  }
+  return true;
+}
+
+// Throws a text.
+void replace_file(const char* path, std::string_view text) {
+  mode_t mode = 0;
+  const std::string target = target_of(path, mode);
+  // A name that is there already is of another process, or left by one.
+  for (unsigned i = 0; i < 100; ++i) {
+    const std::string beside = target + format(".%d-%u", int(::getpid()), i);
+    const File file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (file.get() < 0 && errno == EEXIST) continue;
+    if (file.get() < 0) throw std::strerror(errno);
+    if ((!mode || ::fchmod(file.get(), mode) == 0) && write_all(file.get(), text) &&
+        ::rename(beside.c_str(), target.c_str()) == 0)
+      return;
+    const int why = errno;
+    ::unlink(beside.c_str());
+    throw std::strerror(why);
+  }
+  throw std::strerror(EEXIST);
 }
 
 }  // namespace
@@ -117,12 +171,13 @@ const std::string& tune_build() {
   return text;
 }
 
-TuneTable read_tune_file(const char* path, Log& log) {
+TuneTable read_tune_file(const char* path, Log& log, bool& replaceable) {
+  replaceable = false;
   // Not blocking: a pipe that nobody writes to must not hold the caller.
   const File file(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
-    if (errno != ENOENT)
-      log.write(RUDA_LOG_WARNING, "tune", "%s is not used: %s", path, std::strerror(errno));
+    replaceable = errno == ENOENT;
+    if (!replaceable) log.write(RUDA_LOG_WARNING, "tune", "%s is not used: %s", path, std::strerror(errno));
     return {};
   }
   struct stat facts {};
@@ -144,6 +199,7 @@ TuneTable read_tune_file(const char* path, Log& log) {
   }
   TuneTable table;
   if (!why) why = read_text(text, table);
+  replaceable = !why || why == another_build;
   if (!why) return table;
   log.write(RUDA_LOG_WARNING, "tune", "%s is not used: %s", path, why);
   return {};
@@ -159,19 +215,9 @@ void write_tune_file(const char* path, const TuneTable& table, Log& log) noexcep
                        (unsigned long long)std::max(1.0, time.seconds * 1e9 + 0.5));
       text += '\n';
     }
-    std::string beside = std::string(path) + ".XXXXXX";
-    const File file(::mkostemp(beside.data(), O_CLOEXEC));
-    bool written = file.get() >= 0;
-    for (size_t at = 0; written && at < text.size();) {
-      const ssize_t n = ::write(file.get(), text.data() + at, text.size() - at);
-      written = n > 0;
-      at += written ? size_t(n) : 0;
-    }
-    written = written && ::rename(beside.c_str(), path) == 0;
-    if (written) return;
-    const int why = errno;
-    if (file.get() >= 0) ::unlink(beside.c_str());
-    log.write(RUDA_LOG_WARNING, "tune", "%s is not written: %s", path, std::strerror(why));
+    replace_file(path, text);
+  } catch (const char* why) {
+    log.write(RUDA_LOG_WARNING, "tune", "%s is not written: %s", path, why);
   } catch (const std::bad_alloc&) {
     log.write(RUDA_LOG_WARNING, "tune", "%s is not written: out of host memory", path);
   }
@@ -185,8 +231,10 @@ TuneCache& TuneCache::instance() {
 bool TuneCache::find(const TuneKey& key, const std::string& path, Log& log, TuneEntry& out) {
   const std::lock_guard lock(mutex_);
   auto table = tables_.find(path);
+  bool replaceable = false;
   if (table == tables_.end())
-    table = tables_.emplace(path, path.empty() ? TuneTable() : read_tune_file(path.c_str(), log)).first;
+    table = tables_.emplace(path, path.empty() ? TuneTable() : read_tune_file(path.c_str(), log, replaceable))
+                .first;
   const auto found = table->second.find(key);
   if (found == table->second.end()) return false;
   out = found->second;
@@ -196,12 +244,17 @@ bool TuneCache::find(const TuneKey& key, const std::string& path, Log& log, Tune
 void TuneCache::keep(const TuneKey& key, const std::string& path, Log& log, TuneEntry entry) {
   const std::lock_guard lock(mutex_);
   TuneTable& table = tables_[path];
+  bool replaceable = false;
   if (!path.empty())  // another process may have written since
-    for (auto& [other, times] : read_tune_file(path.c_str(), log))
+    for (auto& [other, times] : read_tune_file(path.c_str(), log, replaceable))
       if (table.size() < most_tune_entries) table.try_emplace(other, std::move(times));
   if (table.size() >= most_tune_entries) table.erase(table.begin());
   table[key] = std::move(entry);
-  if (!path.empty()) write_tune_file(path.c_str(), table, log);
+  if (path.empty()) return;
+  if (replaceable)
+    write_tune_file(path.c_str(), table, log);
+  else
+    log.write(RUDA_LOG_WARNING, "tune", "%s is not written: it is no file of autotuning", path.c_str());
 }
 
 }  // namespace ruda

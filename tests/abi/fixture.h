@@ -221,6 +221,8 @@ static inline void grows_in(const char* function, const char* name, size_t size,
   if (strcmp(function, "ruda_last_error") == 0) return;
   FAILS(with_size(call, size, 0, 0), RUDA_E_ARGUMENT, arg, text);
   FAILS(with_size(call, size, 7, 0), RUDA_E_ARGUMENT, arg, "struct_size is 7");
+  FAILS(with_size(call, size, size - 4, 0), RUDA_E_ARGUMENT, arg, "struct_size is ");
+  FAILS(with_size(call, size + 4, size + 4, 0), RUDA_E_ARGUMENT, arg, "struct_size is ");
   FAILS(with_size(call, 4104, 4104, 0), RUDA_E_ARGUMENT, arg, "struct_size is 4104");
   FAILS(with_size(call, size + 16, size + 16, size + 15), RUDA_E_STRUCT_TOO_NEW, arg,
         "is set, this library knows");
@@ -243,6 +245,7 @@ static inline void survives_in(const char* function, const char* name, size_t si
   (void)function, (void)name, (void)arg;
   assert_true(with_size(call, size, 0, 0) >= 1000);
   assert_true(with_size(call, size, 7, 0) >= 1000);
+  assert_true(with_size(call, size, size - 4, 0) >= 1000);
   assert_true(with_size(call, 4104, 4104, 0) >= 1000);
   assert_true(with_size(call, size + 16, size + 16, size + 15) >= 1000);
   const ruda_status zero = with_size(call, size, size, 0);
@@ -264,6 +267,7 @@ static inline void grows_out(const char* function, const char* name, size_t size
   const int recorded = strcmp(function, "ruda_last_error") != 0;
   assert_int_equal(with_size(call, size, 0, 0), RUDA_E_ARGUMENT);
   assert_int_equal(with_size(call, size, 7, 0), RUDA_E_ARGUMENT);
+  assert_int_equal(with_size(call, size, size - 4, 0), RUDA_E_ARGUMENT);
   if (recorded) FAILS(with_size(call, size, 4, 0), RUDA_E_ARGUMENT, arg, "struct_size is 4");
   for (size_t given = 8; given <= size + 24; given += 8) {
     unsigned char* data = at_page_end(given);

@@ -175,6 +175,8 @@ def case_of(name):
         return matmul_block([int(n) for n in words[2].split("x")])
     if len(words) < 3 or words[0] not in CASES or words[1] not in DTYPES or not re.fullmatch(r"\d+(x\d+)*", words[2]):
         return None
+    if words[3:4] and words[3] in ("KiB", "MiB", "Mi"):  # a size in bytes or millions, not extents
+        return None
     return CASES[words[0]](DTYPES[words[1]], [int(n) for n in words[2].split("x")], words[3:])
 
 

@@ -98,6 +98,8 @@ static void quotes_text_verbatim(void** state) {
         "\"%s%n%d\"");
   FAILS(ruda_op_kernels("line\nbreak", RUDA_BACKEND_CPU, text, sizeof text, NULL), RUDA_E_NOT_FOUND, 0,
         "\"line break\"");
+  FAILS(ruda_op_kernels("a\x1b[31m\xff\x7f \xc3\xa4", RUDA_BACKEND_CPU, text, sizeof text, NULL),
+        RUDA_E_NOT_FOUND, 0, "\"a\\x1b[31m\\xff\\x7f \xc3\xa4\"");
   /* A very long name is cut, not copied past the record. */
   static char name[5000];
   memset(name, 'n', sizeof name - 1);

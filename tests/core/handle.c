@@ -12,6 +12,7 @@ static void refuses_null(void** state) {
   FAILS(ruda_retain(NULL), RUDA_E_NULL, 0, "handle is NULL");
   ruda_stream stream = (ruda_stream)&stream;
   FAILS(ruda_stream_create(NULL, 0, &stream), RUDA_E_NULL, 0, "context: handle is NULL, expected a context");
+  FAILS(ruda_event_sync(NULL), RUDA_E_NULL, 0, "event: handle is NULL, expected an event");
   assert_null(stream);
 }
 

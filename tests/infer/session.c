@@ -196,7 +196,7 @@ static void stop_text_ends_generation(void** state) {
   ruda_generate_options options = RUDA_GENERATE_OPTIONS_INIT;
   collected all = {{0}, 0, 0, 0}, cut = {{0}, 0, 0, 0};
   uint32_t finish = 0;
-  char stop[3] = "";
+  char stop[5] = "";
   const char* stops[1];
   options.max_new_tokens = 30;
   options.on_text = collect;
@@ -204,7 +204,11 @@ static void stop_text_ends_generation(void** state) {
   OK(ruda_session_prompt_text(f->session, "a", 1, NULL, NULL, NULL));
   OK(ruda_session_generate(f->session, &options, &finish));
   assert_true(all.bytes > 8);
-  memcpy(stop, all.text + 5, 2); /* may fall inside a character: any bytes can stop */
+  for (size_t at = 5, n = 0; n < 4; ++at) { /* one whole character */
+    const int inside = ((unsigned char)all.text[at] & 0xC0) == 0x80;
+    if (n && !inside) break;
+    if (n || !inside) stop[n++] = all.text[at];
+  }
   stops[0] = stop;
   options.user = &cut;
   options.stops = stops;
@@ -231,6 +235,85 @@ static void callback_ends_generation(void** state) {
   assert_int_equal(info.generated_tokens, 3);
 }
 
+/* ---- callbacks that use their session ---- */
+
+typedef struct nested {
+  ruda_session session;
+  int calls;
+} nested;
+
+static void try_session(ruda_session session) {
+  uint64_t count = 0;
+  int32_t token = 0;
+  assert_int_equal(ruda_session_next(session, &token), RUDA_E_STATE);
+  assert_non_null(strstr(message(), "used from within its own callback"));
+  assert_int_equal(ruda_session_prompt(session, &token, 1, NULL, NULL, NULL), RUDA_E_STATE);
+  assert_int_equal(ruda_session_rewind(session, 0), RUDA_E_STATE);
+  assert_int_equal(ruda_session_tokens(session, NULL, 0, &count), RUDA_E_STATE);
+}
+
+static int32_t nested_progress(void* user, uint64_t done, uint64_t total) {
+  nested* n = user;
+  (void)done, (void)total;
+  try_session(n->session);
+  if (!n->calls++) OK(ruda_release(n->session));
+  return 0;
+}
+
+static int32_t nested_text(void* user, const char* text, uint64_t bytes, int32_t token) {
+  (void)text, (void)bytes, (void)token;
+  return nested_progress(user, 0, 0);
+}
+
+static void callbacks_may_release_but_not_use(void** state) {
+  fixture* f = *state;
+  ruda_session_desc desc = RUDA_SESSION_DESC_INIT;
+  ruda_generate_options options = RUDA_GENERATE_OPTIONS_INIT;
+  nested n = {NULL, 0};
+  int32_t prompt[12] = {1, 2, 3}, token = 0;
+  desc.batch_tokens = 4;
+  OK(ruda_session_create(f->model, &desc, &n.session));
+  OK(ruda_session_prompt(n.session, prompt, 12, nested_progress, &n, NULL));
+  assert_int_equal(n.calls, 3);
+  assert_int_equal(ruda_session_next(n.session, &token), RUDA_E_BAD_HANDLE);
+  n.calls = 0;
+  OK(ruda_session_create(f->model, &desc, &n.session));
+  OK(ruda_session_prompt(n.session, prompt, 12, NULL, NULL, NULL));
+  options.on_text = nested_text;
+  options.user = &n;
+  options.max_new_tokens = 3;
+  OK(ruda_session_generate(n.session, &options, NULL));
+  assert_int_equal(ruda_session_next(n.session, &token), RUDA_E_BAD_HANDLE);
+}
+
+static void options_out_of_range(void** state) {
+  fixture* f = *state;
+  const double bad[] = {1e-46, 1e-39, 1e39, 1e300, -1};
+  const char* const stops[] = {"", "\xbd", "\xff\xfe", "ok\xef\xbf"};
+  ruda_generate_options options = RUDA_GENERATE_OPTIONS_INIT;
+  char text[1025] = "keep";
+  int32_t prompt[2] = {1, 2};
+  size_t i;
+  for (i = 0; i < 5; ++i) {
+    ruda_sampling sampling = RUDA_SAMPLING_INIT;
+    sampling.repetition_penalty = bad[i];
+    assert_int_equal(ruda_session_set_sampling(f->session, &sampling), RUDA_E_ARGUMENT);
+    assert_non_null(strstr(message(), "sampling.repetition_penalty is"));
+    sampling.repetition_penalty = 0;
+    sampling.temperature = bad[i];
+    assert_int_equal(ruda_session_set_sampling(f->session, &sampling), RUDA_E_ARGUMENT);
+  }
+  assert_int_equal(ruda_session_next_text(f->session, text, sizeof text, NULL, NULL), RUDA_E_STATE);
+  assert_string_equal(text, "keep");
+  OK(ruda_session_prompt(f->session, prompt, 2, NULL, NULL, NULL));
+  options.stop_count = 1;
+  for (i = 0; i < 4; ++i) {
+    options.stops = &stops[i];
+    assert_int_equal(ruda_session_generate(f->session, &options, NULL), RUDA_E_ARGUMENT);
+    assert_non_null(strstr(message(), "options.stops[0]"));
+  }
+}
+
 static int32_t stop_at_once(void* user, uint64_t done, uint64_t total) {
   ++*(int*)user;
   assert_true(done <= total);
@@ -254,6 +337,10 @@ static void progress_can_stop(void** state) {
   OK(ruda_session_tokens(session, NULL, 0, &count));
   assert_int_equal(count, 16);
   OK(ruda_session_prompt(session, prompt, 40, NULL, NULL, NULL));
+  /* after the last batch too; all is computed then */
+  OK(ruda_session_rewind(session, 0));
+  assert_int_equal(ruda_session_prompt(session, prompt, 5, stop_at_once, &calls, NULL), RUDA_E_CALLBACK);
+  OK(ruda_session_next(session, prompt));
   ruda_release(session);
 }
 
@@ -376,6 +463,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(generate_delivers_what_next_text_gives, setup, teardown),
       cmocka_unit_test_setup_teardown(stop_text_ends_generation, setup, teardown),
       cmocka_unit_test_setup_teardown(callback_ends_generation, setup, teardown),
+      cmocka_unit_test_setup_teardown(callbacks_may_release_but_not_use, setup, teardown),
+      cmocka_unit_test_setup_teardown(options_out_of_range, setup, teardown),
       cmocka_unit_test_setup_teardown(progress_can_stop, setup, teardown),
       cmocka_unit_test_setup_teardown(cancel_leaves_the_session_usable, setup, teardown),
       cmocka_unit_test_setup_teardown(capacity_ends_generation, setup, teardown),

@@ -98,9 +98,9 @@ static void refuses_operands(void** state) {
   FAILS(ruda_rms_norm(stream, NULL, gamma, 1e-5, &y), RUDA_E_NULL, 1, "x: handle is NULL");
   FAILS(ruda_rms_norm(stream, x, theirs, 1e-5, &y), RUDA_E_ARGUMENT, 2,
         "rms_norm: gamma belongs to another context than the stream");
-  FAILS(ruda_rms_norm(stream, x, narrow, 1e-5, &y), RUDA_E_SHAPE, 1,
+  FAILS(ruda_rms_norm(stream, x, narrow, 1e-5, &y), RUDA_E_SHAPE, 2,
         "rms_norm: gamma dim 0 is 7, expected 8");
-  FAILS(ruda_rms_norm(stream, x, gamma, 0, &y), RUDA_E_ARGUMENT, 1, "eps is 0, expected finite and above 0");
+  FAILS(ruda_rms_norm(stream, x, gamma, 0, &y), RUDA_E_ARGUMENT, -1, "eps is 0, expected finite and above 0");
   /* A refusal leaves nothing in the cache and nothing alive. */
   OK(ruda_rms_norm(stream, x, gamma, 1e-5, &y));
   void* objects[] = {y, theirs, narrow, gamma, x, stream};

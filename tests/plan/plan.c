@@ -33,7 +33,7 @@ static void describes_a_plan(void** state) {
   assert_true(strncmp(info.kernel, "cpu/rms_norm/", 13) == 0);
   FAILS(ruda_plan_query(plan, NULL), RUDA_E_NULL, 1, "inout is NULL");
   info.struct_size = 7;
-  FAILS(ruda_plan_query(plan, &info), RUDA_E_ARGUMENT, 1, "inout.struct_size is 7, expected at least 8");
+  FAILS(ruda_plan_query(plan, &info), RUDA_E_ARGUMENT, 1, "inout.struct_size is 7, expected sizeof");
   const char* name = "";
   ruda_bool is_output = 9;
   OK(ruda_plan_get_slot(plan, RUDA_RMS_NORM_X, &name, &is_output));
@@ -120,7 +120,7 @@ static void checks_options(void** state) {
   REFUSES(autotune, 2, "desc.options.autotune is 2, expected 0..1");
   options = (ruda_plan_options)RUDA_PLAN_OPTIONS_INIT;
   options.kernel = "cpu/rms_norm/none";
-  FAILS(create_with(&options, &plan), RUDA_E_ARGUMENT, -1,
+  FAILS(create_with(&options, &plan), RUDA_E_ARGUMENT, 1,
         "rms_norm: options.kernel is \"cpu/rms_norm/none\", which this backend does not have");
   assert_null(plan);
   options.kernel = "";
@@ -137,6 +137,26 @@ static void checks_options(void** state) {
   FAILS(create_with(&options, &plan), RUDA_E_ARGUMENT, 1, "desc.options.struct_size is 0");
   options.struct_size = 4104;
   FAILS(create_with(&options, &plan), RUDA_E_ARGUMENT, 1, "desc.options.struct_size is 4104");
+  options.struct_size = 20; /* cuts a pointer in two */
+  FAILS(create_with(&options, &plan), RUDA_E_ARGUMENT, 1, "desc.options.struct_size is 20");
+  REFUSES(reserved, 7, "desc.options.reserved is 7, expected 0");
+  /* Extensions that may be skipped: up to 32 of them, no circle. */
+  ruda_ext list[33];
+  memset(list, 0, sizeof list);
+  for (int i = 0; i < 33; ++i) {
+    list[i].flags = 1;
+    list[i].next = i < 32 ? &list[i + 1] : NULL;
+  }
+  const ruda_tensor_desc x = tensor_desc(RUDA_F32, 2, shape);
+  ruda_tensor_desc extended = x;
+  ruda_tensor tensor = NULL;
+  extended.next = &list[1];
+  OK(ruda_tensor_create(context, &extended, &tensor));
+  OK(ruda_release(tensor));
+  extended.next = &list[0];
+  FAILS(ruda_tensor_create(context, &extended, &tensor), RUDA_E_ARGUMENT, 1, "desc.next: the list has more");
+  list[0].next = &list[0];
+  FAILS(ruda_tensor_create(context, &extended, &tensor), RUDA_E_ARGUMENT, 1, "leads in a circle");
 }
 
 static void warms_a_plan(void** state) {

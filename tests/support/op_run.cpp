@@ -8,11 +8,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <sys/mman.h>
 
 namespace ruda::test {
 namespace {
 
-constexpr uint64_t guard = 4096;
+constexpr uint64_t guard = 4096, page = 65536;
 constexpr uint8_t guard_byte = 0xA5;
 
 struct FloatFormat {
@@ -176,13 +177,25 @@ Buffer::Buffer(Env& env, uint32_t dtype, Shape given, std::vector<uint8_t> packe
 
 void Buffer::make(uint64_t span) {
   span_ = span;
-  image_.assign(guard + span + guard, guard_byte);
+  const bool on_cpu = env_.settings.backend == RUDA_BACKEND_CPU;
+  behind_ = on_cpu ? 0 : guard;
+  image_.assign(guard + span + behind_, guard_byte);
   const int64_t bytes = int64_t(image_.size());
   ruda_tensor_desc base_desc = RUDA_TENSOR_DESC_INIT;
   base_desc.dtype = RUDA_U8;
   base_desc.rank = 1;
   base_desc.shape = &bytes;
-  MUST(ruda_tensor_create(env_.context, &base_desc, &base_));
+  if (on_cpu) {
+    const uint64_t open = (image_.size() + page - 1) / page * page;
+    mapping_bytes_ = open + page;
+    mapping_ = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapping_ == MAP_FAILED) throw Fatal("no memory for a buffer");
+    uint8_t* const end = static_cast<uint8_t*>(mapping_) + open;
+    if (mprotect(end, page, PROT_NONE)) throw Fatal("no guard page behind a buffer");
+    MUST(ruda_tensor_wrap(env_.context, &base_desc, end - bytes, uint64_t(bytes), nullptr, nullptr, &base_));
+  } else {
+    MUST(ruda_tensor_create(env_.context, &base_desc, &base_));
+  }
   desc = RUDA_TENSOR_DESC_INIT;
   desc.dtype = dtype;
   desc.rank = uint32_t(shape.size());
@@ -199,6 +212,7 @@ Buffer::~Buffer() {
   ruda_stream_sync(env_.stream);
   ruda_release(tensor);
   ruda_release(base_);
+  if (mapping_) munmap(mapping_, mapping_bytes_);
 }
 
 void Buffer::upload() { MUST(ruda_tensor_write(env_.stream, base_, image_.data(), image_.size())); }
@@ -245,7 +259,7 @@ std::vector<double> Buffer::read() {
 
 std::vector<uint8_t> Buffer::bytes() {
   const auto image = download();
-  return {image.begin() + guard, image.end() - guard};
+  return {image.begin() + guard, image.end() - int64_t(behind_)};
 }
 
 void Buffer::check_untouched(const char* name, bool elements_too) {

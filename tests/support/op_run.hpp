@@ -20,7 +20,8 @@ uint32_t size_of(uint32_t dtype);
 // Distance from 1 to the next value of a float dtype.
 double epsilon(uint32_t dtype);
 
-// Device memory of one operand: guard zones on both sides, poison in the gaps of strides.
+// Device memory of one operand: guard zones on both sides, poison in the gaps of strides. On the CPU
+// the operand ends at a page that may not be touched, so that reads behind it fail too.
 class Buffer {
  public:
   Buffer(Env& env, uint32_t dtype, Shape shape, Shape strides);
@@ -49,7 +50,9 @@ class Buffer {
   void each(F&& f) const;  // f(index, byte offset)
   Env& env_;
   ruda_tensor base_ = nullptr;
-  uint64_t span_ = 0;
+  uint64_t span_ = 0, behind_ = 0;  // bytes of the operand; of the guard zone behind it
+  void* mapping_ = nullptr;
+  uint64_t mapping_bytes_ = 0;
   std::vector<uint8_t> image_;
 };
 

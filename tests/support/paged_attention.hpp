@@ -48,7 +48,8 @@ inline Expected oracle(const Case& c, const Layout& l, const std::vector<double>
   Expected e;
   const double eps = std::ldexp(1.0, -24);
   for (size_t i = 0; i < l.queries.size(); ++i) {
-    const auto [s, position] = l.queries[i];
+    const auto& [sequence, position] = l.queries[i];
+    const auto s = sequence;  // a lambda captures no structured binding
     const int64_t length = l.lengths[s],
                   seen = c.causal ? std::min<int64_t>(length, int64_t(position) + 1) : length;
     for (int64_t h = 0; h < c.q_heads; ++h) {

@@ -279,6 +279,8 @@ static void refuses_views(void** state) {
   FAILS(ruda_tensor_slice(t, NULL, end, NULL, 2, &out), RUDA_E_NULL, 1, "begin is NULL with rank 2");
   FAILS(ruda_tensor_slice(t, begin, NULL, NULL, 2, &out), RUDA_E_NULL, 2, "end is NULL with rank 2");
   FAILS(ruda_tensor_slice(t, begin, end, still, 2, &out), RUDA_E_SHAPE, 3, "step[1] is 0, expected not 0");
+  const int64_t far[2] = {1, INT64_MAX};
+  FAILS(ruda_tensor_slice(t, begin, end, far, 2, &out), RUDA_E_SHAPE, 3, "expected not 0 and within -46");
   FAILS(ruda_tensor_slice(t, begin, end, least, 2, &out), RUDA_E_SHAPE, 3, "step[1] is -9223372036854775808");
   FAILS(ruda_tensor_slice(t, begin, end, NULL, 1, &out), RUDA_E_SHAPE, 4, "rank is 1, the tensor has 2");
   FAILS(ruda_tensor_slice(t, begin, end, NULL, 2, NULL), RUDA_E_NULL, 5, "out is NULL");

@@ -50,7 +50,7 @@ GemmCut gemm_cut(const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, co
 
   // A copy pays for itself only where it is read often.
   const bool plain = kernels.element_bytes == 4 && a.type == gemm_f32 && a.col == 1;
-  const bool b_plain = b.type == gemm_f32 && b.col == 1;
+  const bool b_plain = b.type == gemm_f32 && b.col == 1 && b.row != 0;  // a stride of 0 means panels
   cut.b_direct = plain && b_plain && (m <= 2 * kernels.tile_rows || k * n <= 16384);
   cut.a_direct = cut.b_direct || (plain && n <= 4 * kernels.tile_cols && k <= 1024);
 

@@ -151,17 +151,21 @@ void finish(const Tile& t, const float* sums, int rows, int v) {
     }
 }
 
-template <int v, int... i>
-RUDA_INLINE void step(F32 (&acc)[sizeof...(i)], const float* a, int64_t a_stride, const float* b, Seq<i...>) {
+// `partial`: the last vector has `count` columns, and nothing behind them may be read.
+template <int v, bool partial, int... i>
+RUDA_INLINE void step(F32 (&acc)[sizeof...(i)], const float* a, int64_t a_stride, const float* b, int count,
+                      Seq<i...>) {
   F32 column[v];
-  for (int j = 0; j < v; j++) column[j] = load(b + j * lanes);
+  for (int j = 0; j < v; j++)
+    column[j] = partial && j == v - 1 ? load(b + j * lanes, count) : load(b + j * lanes);
   ((acc[i] = fma(set(a[(i / v) * a_stride]), column[i % v], acc[i])), ...);
 }
 
 // Accumulates in the order of k, one fused product at a time: the sum of an element does not depend on its
 // tile.
-template <int r, int v, bool packed, int... i>
+template <int r, int v, bool packed, bool partial, int... i>
 RUDA_INLINE void tile_body(const Tile& t, Seq<i...> seq) {
+  const int count = t.cols - (v - 1) * lanes;
   F32 acc[r * v] = {((void)i, zero())...};
   const int64_t a_stride = packed ? line : t.a_stride, b_stride = packed       ? tile_cols
                                                                   : t.b_stride ? t.b_stride
@@ -171,17 +175,17 @@ RUDA_INLINE void tile_body(const Tile& t, Seq<i...> seq) {
   for (int64_t k0 = 0; k0 + line <= t.k; k0 += line) {
     a = a_line;
     for (int q = 0; q < line; q += 4) {
-      step<v>(acc, a, a_stride, b, seq);
-      step<v>(acc, a + 1, a_stride, b + b_stride, seq);
-      step<v>(acc, a + 2, a_stride, b + 2 * b_stride, seq);
-      step<v>(acc, a + 3, a_stride, b + 3 * b_stride, seq);
+      step<v, partial>(acc, a, a_stride, b, count, seq);
+      step<v, partial>(acc, a + 1, a_stride, b + b_stride, count, seq);
+      step<v, partial>(acc, a + 2, a_stride, b + 2 * b_stride, count, seq);
+      step<v, partial>(acc, a + 3, a_stride, b + 3 * b_stride, count, seq);
       a += 4;
       b += 4 * b_stride;
     }
     a_line += packed ? r * line : line;
   }
   for (int64_t left = t.k % line; left > 0; left--) {
-    step<v>(acc, a_line, a_stride, b, seq);
+    step<v, partial>(acc, a_line, a_stride, b, count, seq);
     a_line += 1;
     b += b_stride;
   }
@@ -196,17 +200,18 @@ RUDA_INLINE void tile_body(const Tile& t, Seq<i...> seq) {
   }
 }
 
-template <int r, int v, bool packed>
+template <int r, int v, bool packed, bool partial = false>
 void tile(const Tile& t) {
-  tile_body<r, v, packed>(t, typename MakeSeq<r * v>::type{});
+  tile_body<r, v, packed, partial>(t, typename MakeSeq<r * v>::type{});
 }
 
 typedef void (*TileFunction)(const Tile&);
 struct TileRow {
-  TileFunction narrow, wide, narrow_direct, wide_direct;
+  TileFunction narrow, wide, narrow_direct, wide_direct, narrow_partial, wide_partial;
 };
 template <int r>
-constexpr TileRow tile_row = {tile<r, 1, true>, tile<r, 2, true>, tile<r, 1, false>, tile<r, 2, false>};
+constexpr TileRow tile_row = {tile<r, 1, true>,  tile<r, 2, true>,        tile<r, 1, false>,
+                              tile<r, 2, false>, tile<r, 1, false, true>, tile<r, 2, false, true>};
 constexpr TileRow tiles[] = {tile_row<1>,  tile_row<2>, tile_row<3>, tile_row<4>,
                              tile_row<5>,  tile_row<6>,
 #if RUDA_SIMD_AVX512 || RUDA_SIMD_NEON
@@ -244,7 +249,10 @@ void multiply(const GemmBlock* block) {
       t.out = offset(g.out, g.out_type, first * g.out_stride + col);
       t.bias = g.bias ? g.bias + col : nullptr;
       t.cols = g.cols - col < tile_cols ? (int)(g.cols - col) : tile_cols;
-      if (g.a_panel)
+      // only B in place can end within a vector; its A is in place too
+      if (g.b_stride && t.cols % lanes)
+        (t.cols > lanes ? f.wide_partial : f.narrow_partial)(t);
+      else if (g.a_panel)
         (t.cols > lanes ? f.wide : f.narrow)(t);
       else
         (t.cols > lanes ? f.wide_direct : f.narrow_direct)(t);

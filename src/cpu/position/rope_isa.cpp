@@ -35,6 +35,18 @@ RUDA_INLINE void sin_cos(const F64& angle, F32& s, F32& c) {
   c = from_bits(bits(select(odd, sine, cosine)) ^ cosine_sign);
 }
 
+// The reduction above needs |n| below 2^51. Larger angles, infinities and NaN go through the C library.
+[[gnu::noinline]] void far_sin_cos(const F64& angle, F32& s, F32& c) {
+  for (int i = 0; i < lanes; i++) {
+    s[i] = float(__builtin_sin(angle[i]));
+    c[i] = float(__builtin_cos(angle[i]));
+  }
+}
+
+RUDA_INLINE bool is_near(const F64& angle) {
+  return all(less_equal(abs(__builtin_convertvector(angle, F32)), set(0x1p50f)));
+}
+
 RUDA_INLINE void angles_at(const RopeTokens& t, double position, int64_t pair, F64& angle) {
   if (t.frequencies) {
     __builtin_memcpy(&angle, t.frequencies + pair, sizeof angle);
@@ -54,7 +66,10 @@ void angles(const RopeTokens& t, double position, int64_t first, int64_t count, 
     F64 angle;
     F32 s, c;
     angles_at(t, position, first + i, angle);
-    sin_cos(angle, s, c);
+    if (is_near(angle)) [[likely]]
+      sin_cos(angle, s, c);
+    else
+      far_sin_cos(angle, s, c);
     store(cosines + i, c * factor);
     store(sines + i, s * signed_factor);
   }

@@ -91,9 +91,13 @@ RUDA_INLINE F32 sigmoid(F32 x) {
   return select(less(x, zero()), e, set(1.0f)) / (e + 1.0f);
 }
 
-// x * sigmoid(x): 4 ulp for x above -87, below (where the sigmoid is subnormal) |x| * 2^-149; silu(-inf) is
-// NaN
-RUDA_INLINE F32 silu(F32 x) { return x * sigmoid(x); }
+// x * sigmoid(x): 4 ulp, or 2^-149 where that is more; silu(-inf) is NaN. Below -87 the sigmoid would be
+// subnormal, so e^32 moves from it to x.
+RUDA_INLINE F32 silu(F32 x) {
+  const Mask far = less(x, set(-87.0f));
+  const F32 e = exp(select(far, set(32.0f), zero()) - abs(x));
+  return select(far, x * 1.26641655e-14f, x) * (select(less(x, zero()), e, set(1.0f)) / (e + 1.0f));
+}
 
 // e^(a^2) * erfc(a) for 0 <= a <= 10.1, above it meaningless but finite
 RUDA_INLINE F32 scaled_erfc(F32 a) {

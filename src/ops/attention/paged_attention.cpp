@@ -7,7 +7,7 @@
 
 #include <ruda/attention.h>
 
-#include <cmath>
+#include <cfloat>
 
 RUDA_DECLARE_KERNELS(paged_attention)
 
@@ -40,8 +40,8 @@ Problem check(ruda_context context, const ruda_paged_attention_desc* desc) {
   c.require(kv_heads >= 1 && q_heads % kv_heads == 0, RUDA_E_SHAPE,
             "q has %lld heads, expected a multiple of the %lld of k", (long long)q_heads,
             (long long)kv_heads);
-  c.require(std::isfinite(d.scale) && d.scale > 0, RUDA_E_ARGUMENT,
-            "scale is %g, expected finite and above 0", d.scale);
+  c.require(d.scale >= double(FLT_TRUE_MIN) && d.scale <= double(FLT_MAX), RUDA_E_ARGUMENT,
+            "scale is %g, expected finite and above 0 as F32", d.scale);
   c.require(d.causal <= 1, RUDA_E_ARGUMENT, "causal is %u, expected 0 or 1", d.causal);
   c.require(d.splits == 0 || (d.splits >= 2 && d.splits <= 32) || d.splits == RUDA_SPLITS_AUTO,
             RUDA_E_ARGUMENT, "splits is %u, expected 0, 2..32 or RUDA_SPLITS_AUTO", d.splits);

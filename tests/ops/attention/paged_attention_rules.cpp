@@ -293,7 +293,7 @@ RUDA_TEST(paged_attention_errors) {
               }),
               RUDA_E_SHAPE, 1, "lse has shape [3, 5], expected [3, 4]");
   CHECK_FAILS(attempt([&](D& d) { d.outputs = 2; }), RUDA_E_ARGUMENT, 1, "outputs is 0x2");
-  for (double scale : {0.0, -1.0, double(NAN), double(INFINITY)})
+  for (double scale : {0.0, -1.0, 1e-50, 1e39, double(NAN), double(INFINITY)})
     CHECK_FAILS(attempt([&](D& d) { d.scale = scale; }), RUDA_E_ARGUMENT, 1, "expected finite and above 0");
   CHECK_FAILS(attempt([&](D& d) { d.causal = 2; }), RUDA_E_ARGUMENT, 1, "causal is 2");
   for (uint32_t splits : {1u, 33u, 0xFFFFFFFEu})

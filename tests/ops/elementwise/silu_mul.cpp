@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/op_run.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace ruda::test;
@@ -158,6 +159,31 @@ RUDA_TEST(silu_mul_extremes) {
                   [&](size_t i) { return std::fabs(expected[i]) * relative_bound(dtype) + 1e-37; });
     });
   }
+}
+
+// Where sigmoid is subnormal or zero and silu is not: 4 ulp, or the smallest subnormal, and no 0 * inf.
+RUDA_TEST(silu_mul_lower_tail) {
+  Values gate, up;
+  for (int i = 0; i < 4000; ++i) {
+    gate.push_back(-80 - 28 * i / 4000.0);
+    up.push_back(1);
+  }
+  gate.push_back(-104), up.push_back(INFINITY);
+  gate.push_back(-103.972f), up.push_back(1);
+  OpRun op(env, "silu_mul");
+  const int64_t count = int64_t(gate.size());
+  const auto g = op.input(GATE, RUDA_F32, {count}, gate);
+  op.input(UP, RUDA_F32, {count}, up);
+  op.output(Y, RUDA_F32, {count});
+  op.each_kernel(creator(env, op), [&](const std::string& kernel) {
+    Values expected(gate.size());
+    for (size_t i = 0; i < gate.size(); ++i) expected[i] = silu(g[i]) * up[i];
+    check_close(kernel.c_str(), op.read(Y), expected, [&](size_t i) {
+      int exponent = 0;
+      std::frexp(expected[i], &exponent);
+      return std::max(4 * std::ldexp(1.0, exponent - 24), 0x1p-149);
+    });
+  });
 }
 
 RUDA_TEST(silu_mul_eager) {

@@ -209,6 +209,17 @@ RUDA_TEST(matmul_edges) {
       }
 }
 
+// Every operand ends where its memory ends, in every pairing of tile, vector and remainder.
+RUDA_TEST(matmul_ends_of_operands) {
+  for (const Dtypes& d : all_dtypes)
+    for (bool ta : {false, true})
+      for (bool tb : {false, true})
+        for (int64_t m : {1, 10, 29})
+          for (int64_t k : {1, 18, 69})
+            for (int64_t n : {1, 12, 23, 34, 45})
+              check_case(env, {m, n, k, d.a, d.b, d.c, ta, tb, n == 23, {}, {}});
+}
+
 RUDA_TEST(matmul_random_shapes) {
   for (int round = 0; round < 60 * (1 + env.settings.level * 5); ++round) {
     Case t{env.integer(1, 150), env.integer(1, 150), env.integer(1, 300)};
@@ -466,6 +477,8 @@ RUDA_TEST(matmul_errors) {
   CHECK_FAILS(create(), RUDA_E_DTYPE, 1, "b has dtype F32, expected one of F8E4M3, F8E5M2");
   reset(), desc.a = &a8, desc.b = &b8, desc.c = nullptr, desc.out_dtype = RUDA_F8E4M3;
   CHECK_FAILS(create(), RUDA_E_DTYPE, 1, "c has dtype F8E4M3, expected F32, F16 or BF16");
+  reset(), desc.c = nullptr, desc.out_dtype = 777;
+  CHECK_FAILS(create(), RUDA_E_DTYPE, 1, "c has dtype 777, expected F32");
   reset(), desc.a = &a8, desc.b = &b8, desc.b_scale = &d;
   CHECK_FAILS(create(), RUDA_E_SHAPE, 1, "b_scale has rank 3, expected 1");
 }
@@ -486,7 +499,7 @@ RUDA_TEST(matmul_eager) {
     ruda_release(c);
   }
   ruda_tensor c = nullptr;
-  CHECK_FAILS(ruda_matmul(env.stream, op.tensor(A), op.tensor(B), nullptr, nullptr, &c), RUDA_E_SHAPE, 1,
+  CHECK_FAILS(ruda_matmul(env.stream, op.tensor(A), op.tensor(B), nullptr, nullptr, &c), RUDA_E_SHAPE, 2,
               "b dim 0");
 }
 

@@ -103,6 +103,30 @@ void check_case(Env& env, const Case& c) {
   });
 }
 
+// Turning ones by any angle gives at most sqrt(2).
+void check_length(Env& env, const Case& c) {
+  OpRun op(env, "rope");
+  op.input(X, c.dtype, c.shape, std::vector<double>(size_t(count_of(c.shape)), 1.0));
+  std::vector<double> positions(size_t(c.shape[0]), c.top_position);
+  for (size_t t = 0; t < positions.size(); ++t)
+    positions[t] *= (t % 2 ? -1 : 1) * (1 - double(t) / double(2 * positions.size()));
+  op.input(POSITIONS, c.position_dtype, {c.shape[0]}, positions);
+  op.output(Y, c.dtype, c.shape);
+  const auto create = [&](const ruda_plan_options* options, ruda_plan* out) {
+    const ruda_rope_params p = params_of(c);
+    ruda_rope_desc desc = RUDA_ROPE_DESC_INIT;
+    desc.options = options;
+    desc.x = op.desc(X);
+    desc.positions = op.desc(POSITIONS);
+    desc.y = op.desc(Y);
+    desc.params = &p;
+    return ruda_rope_plan_create(env.context, &desc, out);
+  };
+  op.each_kernel(create, [&](const std::string& kernel) {
+    for (double y : op.read(Y)) CHECK(std::fabs(y) <= 1.41422, "%s: %g of ones turned", kernel.c_str(), y);
+  });
+}
+
 std::vector<double> table(const ruda_rope_params& params, int64_t count, double* factor = nullptr) {
   std::vector<double> f(static_cast<size_t>(count));
   MUST(ruda_rope_frequencies(&params, f.data(), count, factor));
@@ -151,6 +175,14 @@ RUDA_TEST(rope_far_positions) {
   check_case(env, {.shape = {40, 1, 128}, .top_position = 2147483647.0});
   check_case(env, {.shape = {40, 1, 128}, .position_dtype = RUDA_I64, .top_position = 1e6 + 1});
   check_case(env, {.shape = {40, 1, 128}, .position_dtype = RUDA_I64, .top_position = 1e12});
+  // beyond 2^51 an F64 angle is known to whole turns only: the bound admits any rotation, but nothing longer
+  for (uint32_t pairing : {RUDA_ROPE_HALF, RUDA_ROPE_INTERLEAVED})
+    for (double top : {0x1p50, 0x1.8p51, 0x1p54, 0x1p57, 0x1.8p62}) {
+      const Case c{
+          .shape = {40, 1, 128}, .pairing = pairing, .position_dtype = RUDA_I64, .top_position = top};
+      check_case(env, c);
+      check_length(env, c);
+    }
 }
 
 RUDA_TEST(rope_strided_and_in_place) {
