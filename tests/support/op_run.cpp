@@ -159,26 +159,26 @@ double decode(uint32_t dtype, const uint8_t* from) {
   throw Fatal("decode of a dtype that has no element");
 }
 
-Buffer::Buffer(Env& env, uint32_t dtype, Shape given, Shape given_strides)
+Buffer::Buffer(Env& env, uint32_t dtype, Shape given, Shape given_strides, uint64_t alignment)
     : shape(std::move(given)), strides(std::move(given_strides)), dtype(dtype), env_(env) {
   if (strides.empty()) strides = packed_strides(shape);
   uint64_t span = count_of(shape) ? size_of(dtype) : 0;
   for (size_t i = 0; i < shape.size() && span; ++i)
     span += uint64_t(strides[i] * (shape[i] - 1)) * size_of(dtype);
-  make(span);
+  make(span, alignment);
 }
 
 Buffer::Buffer(Env& env, uint32_t dtype, Shape given, std::vector<uint8_t> packed)
     : shape(std::move(given)), strides(packed_strides(shape)), dtype(dtype), env_(env) {
-  make(packed.size());
+  make(packed.size(), 1);
   std::copy(packed.begin(), packed.end(), image_.begin() + guard);
   upload();
 }
 
-void Buffer::make(uint64_t span) {
+void Buffer::make(uint64_t span, uint64_t alignment) {
   span_ = span;
   const bool on_cpu = env_.settings.backend == RUDA_BACKEND_CPU;
-  behind_ = on_cpu ? 0 : guard;
+  behind_ = on_cpu ? (alignment - span % alignment) % alignment : guard;
   image_.assign(guard + span + behind_, guard_byte);
   const int64_t bytes = int64_t(image_.size());
   ruda_tensor_desc base_desc = RUDA_TENSOR_DESC_INIT;
@@ -377,7 +377,7 @@ int OpRun::each_kernel(const Create& create, const std::function<void(const std:
     MUST(ruda_plan_query(plan, &info));
     CHECK(kernel == info.kernel, "%s was forced, %s was taken", kernel.c_str(), info.kernel);
 
-    Buffer workspace_memory(env_, RUDA_U8, {int64_t(info.workspace_bytes)}, Shape{});
+    Buffer workspace_memory(env_, RUDA_U8, {int64_t(info.workspace_bytes)}, Shape{}, 256);
     ruda_workspace workspace = nullptr;
     void* workspace_data = nullptr;
     MUST(ruda_tensor_get_data(workspace_memory.tensor, &workspace_data, nullptr));

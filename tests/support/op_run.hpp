@@ -24,7 +24,7 @@ double epsilon(uint32_t dtype);
 // the operand ends at a page that may not be touched, so that reads behind it fail too.
 class Buffer {
  public:
-  Buffer(Env& env, uint32_t dtype, Shape shape, Shape strides);
+  Buffer(Env& env, uint32_t dtype, Shape shape, Shape strides, uint64_t alignment = 1);
   Buffer(Env& env, uint32_t dtype, Shape shape, std::vector<uint8_t> packed);  // any dtype, contiguous bytes
   ~Buffer();
   Buffer(const Buffer&) = delete;
@@ -43,7 +43,7 @@ class Buffer {
   uint32_t dtype;
 
  private:
-  void make(uint64_t span);
+  void make(uint64_t span, uint64_t alignment);
   void upload();
   std::vector<uint8_t> download();
   template <class F>
