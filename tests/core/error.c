@@ -78,7 +78,7 @@ static void refuses_bad_records(void** state) {
 static void writes_only_what_fits(void** state) {
   (void)state;
   FAILS(ruda_retain(NULL), RUDA_E_NULL, 0, "");
-  for (uint32_t size = 8; size <= sizeof(ruda_error_info) + 24; size += 4) {
+  for (uint32_t size = 8; size <= sizeof(ruda_error_info) + 24; size += 8) {
     unsigned char raw[sizeof(ruda_error_info) + 64];
     memset(raw, 0xA5, sizeof raw);
     memcpy(raw, &size, sizeof size);
