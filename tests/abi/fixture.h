@@ -222,7 +222,7 @@ static inline void grows_in(const char* function, const char* name, size_t size,
   FAILS(with_size(call, size, 0, 0), RUDA_E_ARGUMENT, arg, text);
   FAILS(with_size(call, size, 7, 0), RUDA_E_ARGUMENT, arg, "struct_size is 7");
   FAILS(with_size(call, size, size - 4, 0), RUDA_E_ARGUMENT, arg, "struct_size is ");
-  FAILS(with_size(call, size + 4, size + 4, 0), RUDA_E_ARGUMENT, arg, "struct_size is ");
+  FAILS(with_size(call, size + 8, size + 4, 0), RUDA_E_ARGUMENT, arg, "struct_size is ");
   FAILS(with_size(call, 4104, 4104, 0), RUDA_E_ARGUMENT, arg, "struct_size is 4104");
   FAILS(with_size(call, size + 16, size + 16, size + 15), RUDA_E_STRUCT_TOO_NEW, arg,
         "is set, this library knows");
