@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A name is "<operator> <dtype> <extents with x between>", then details.
-#include "support/op_run.hpp"
-
-#include <cstring>
+#include "cuda/gpu_bench.hpp"
 
 using namespace ruda::test;
 
@@ -16,17 +14,6 @@ std::string case_name(const char* op, uint32_t dtype, const Shape& sizes, const 
   std::string name = std::string(op) + " " + name_of(dtype) + " ";
   for (size_t i = 0; i < sizes.size(); ++i) name += (i ? "x" : "") + std::to_string(sizes[i]);
   return name + rest;
-}
-
-// Random data made once and repeated: making every element anew would take far longer than the benchmark.
-void random_input(Env& env, OpRun& op, uint32_t slot, uint32_t dtype, const Shape& shape) {
-  static const std::vector<double> values = env.normal(1 << 20);
-  const uint32_t size = size_of(dtype);
-  std::vector<uint8_t> pattern(values.size() * size), bytes(size_t(count_of(shape)) * size);
-  for (size_t i = 0; i < values.size(); ++i) encode(dtype, values[i], &pattern[i * size]);
-  for (size_t at = 0; at < bytes.size(); at += pattern.size())
-    std::memcpy(&bytes[at], pattern.data(), std::min(pattern.size(), bytes.size() - at));
-  op.input_bytes(slot, dtype, shape, std::move(bytes));
 }
 
 void bench_matmul(Env& env, uint32_t dtype, int64_t m, int64_t n, int64_t k,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A name is "<operator> <dtype> <m>x<n>x<k>", then details, so that a peer can run the same.
+#include "cuda/gpu_bench.hpp"
 #include "support/blocks.hpp"
 
 #include <cstring>
@@ -12,17 +13,6 @@ namespace {
 
 std::string sizes_of(int64_t m, int64_t n, int64_t k) {
   return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
-}
-
-// Random data made once and repeated: making every element anew would take far longer than the benchmark.
-void random_input(Env& env, OpRun& op, uint32_t slot, uint32_t dtype, const Shape& shape) {
-  static const std::vector<double> values = env.normal(1 << 18);
-  const uint32_t size = size_of(dtype);
-  std::vector<uint8_t> pattern(values.size() * size), bytes(size_t(count_of(shape)) * size);
-  for (size_t i = 0; i < values.size(); ++i) encode(dtype, values[i], &pattern[i * size]);
-  for (size_t at = 0; at < bytes.size(); at += pattern.size())
-    std::memcpy(&bytes[at], pattern.data(), std::min(pattern.size(), bytes.size() - at));
-  op.input_bytes(slot, dtype, shape, std::move(bytes));
 }
 
 struct Dense {
