@@ -57,6 +57,22 @@ def main():
         for row in parts[name]["result"]:
             counts[row["result"]] = counts.get(row["result"], 0) + 1
         print(f"## {name}\n\n" + ", ".join(f"{count} {result}" for result, count in sorted(counts.items())) + ".\n")
+        checks = [row for row in parts[name]["result"] if "of_cases" in row]
+        if checks:
+            table(
+                ["check", "suite", "result", "kernels", "kernels and codes", "cases"],
+                [
+                    [
+                        row["check"],
+                        f'{row["family"]}/{row["op"]}',
+                        row["result"],
+                        f'{len(row["kernels"])} of {len(row["kernels"]) + len(row["kernels_missing"])}',
+                        f'{row["codes"]} of {row["of_codes"]}',
+                        f'{row["cases"]} of {row["of_cases"]}',
+                    ]
+                    for row in checks
+                ],
+            )
 
 
 main()
