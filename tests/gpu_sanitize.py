@@ -26,7 +26,7 @@ COST = {"memcheck": (0.02, 50), "racecheck": (0.03, 500), "synccheck": (0.02, 10
 # Tests that run no cases but call the library themselves, up to this many seconds without the sanitizer.
 DIRECT_SECONDS = {"memcheck": 3.0, "racecheck": 0.3, "synccheck": 0.3, "initcheck": 0}
 # Programs whose faults and forks are no matter for the sanitizer.
-OMITTED = {"runtime", "gpu_runtime", "gpu_peers", "gpu_bench", "gpu_bench_matmul"}
+OMITTED = {"runtime", "gpu_runtime", "gpu_peers", "gpu_bench", "gpu_bench_matmul", "gpu_host"}
 REFUSED = r"Device not supported|not supported on this|Unable to (find|attach)|LibraryNotLoaded"
 
 
