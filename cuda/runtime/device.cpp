@@ -8,6 +8,7 @@
 #include "runtime/stream.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace ruda::cuda {
@@ -86,7 +87,13 @@ void PoolMemory::open_to(int device) noexcept {
 
 namespace {
 
+// More than one GPU is visible, so that a thread may have another one than the context's.
+std::atomic<bool> several_devices{false};
+
 int opened(int index) {
+  int count = 0;
+  check_cuda(cudaGetDeviceCount(&count), "device");
+  several_devices.store(count > 1, std::memory_order_relaxed);
   check_cuda(cudaInitDevice(index, 0, 0), "device");
   check_cuda(cudaSetDevice(index), "device");
   return index;
@@ -147,6 +154,7 @@ void CudaDevice::fail_forked() const {
 // is wrong.
 int CudaDevice::enter() noexcept {
   int before = -1;
+  if (!several_devices.load(std::memory_order_relaxed)) return -1;
   if (forked() || cudaGetDevice(&before) != cudaSuccess || before == index_) return -1;
   quiet(cudaSetDevice(index_));
   return before;
