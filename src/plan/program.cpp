@@ -71,8 +71,12 @@ std::shared_ptr<const Program> Program::build(Problem&& problem) {
 
 void Program::run_queued(const Bound* slots, std::byte* workspace, Stream& stream,
                          const StopSign& stop) const {
-  const DeviceScope scope(stream.device());
   const Candidate& use = chosen();
+  RUDA_CHECK(!stream.capturing() || use.prepared.capturable_, RUDA_E_CAPTURE_UNSAFE, -1,
+             "%s: %s waits or loads, which a stream under capture does not allow; run it before the capture "
+             "or name another kernel in the plan's options",
+             problem_.op->name, use.kernel->name);
+  const DeviceScope scope(stream.device());
   try {
     use.kernel->run(Launch{problem_, use.prepared.blob_.data(), slots, workspace, stream, stop});
   } catch (const Error& error) {

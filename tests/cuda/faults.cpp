@@ -1,0 +1,287 @@
+// tests/cuda/faults.cpp - what goes wrong on a GPU, against a fake driver: memory, capture, streams, the end.
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/child.hpp"
+#include "cuda/fake_runtime.hpp"
+#include "plan/program.hpp"
+#include "support/runner.hpp"
+
+#include <cstring>
+
+using namespace ruda::test;
+
+namespace {
+
+ruda_tensor make(ruda_context context, uint32_t dtype, int64_t count) {
+  ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
+  desc.dtype = dtype;
+  desc.rank = 1;
+  desc.shape = &count;
+  ruda_tensor tensor = nullptr;
+  MUST(ruda_tensor_create(context, &desc, &tensor));
+  return tensor;
+}
+
+uint64_t allocated(Env& env) {
+  ruda_context_info info = RUDA_CONTEXT_INFO_INIT;
+  MUST(ruda_context_get_info(env.context, &info));
+  return info.allocated_bytes;
+}
+
+void release(std::initializer_list<void*> handles) {
+  for (void* handle : handles) ruda_release(handle);
+}
+
+// The sum of a vector that is long enough for scratch memory.
+struct Sum {
+  explicit Sum(Env& env) : x(make(env.context, RUDA_F32, 4 << 20)), y(make(env.context, RUDA_F32, 1)) {
+    int64_t count = 4 << 20;
+    ruda_tensor_desc xd = RUDA_TENSOR_DESC_INIT, yd = RUDA_TENSOR_DESC_INIT;
+    xd.dtype = yd.dtype = RUDA_F32;
+    xd.rank = 1;
+    xd.shape = &count;
+    int64_t one = 1;
+    yd.rank = 1;
+    yd.shape = &one;
+    ruda_reduce_desc desc = RUDA_REDUCE_DESC_INIT;
+    desc.op = RUDA_REDUCE_SUM;
+    desc.keepdims = 1;
+    desc.x = &xd;
+    desc.y = &yd;
+    MUST(ruda_reduce_plan_create(env.context, &desc, &plan));
+    ruda_plan_info info = RUDA_PLAN_INFO_INIT;
+    MUST(ruda_plan_query(plan, &info));
+    if (!info.workspace_bytes) throw Fatal("the plan needs no scratch memory");
+    bindings[0] = {RUDA_REDUCE_X, RUDA_BIND_TENSOR, {x}};
+    bindings[1] = {RUDA_REDUCE_Y, RUDA_BIND_TENSOR, {y}};
+  }
+  ~Sum() { release({x, y, plan}); }
+  ruda_status run(Env& env) const {
+    return ruda_plan_execute(plan, env.stream, nullptr, bindings, 2, nullptr);
+  }
+  ruda_tensor x, y;
+  ruda_plan plan = nullptr;
+  ruda_binding bindings[2];
+};
+
+// Leaves so much device memory, and nothing cached, while it lives.
+struct Room {
+  Room(Env& env, uint64_t bytes) {
+    MUST(ruda_stream_sync(env.stream));
+    MUST(ruda_context_trim(env.context));
+    fake::set_room(bytes);
+  }
+  ~Room() { fake::set_room(uint64_t(1) << 40); }
+};
+
+}  // namespace
+
+// The scratch memory of a run, after its output, is what is missing: the call fails whole, the stream goes on.
+RUDA_TEST(memory_ends_in_a_plan) {
+  const Sum sum(env);
+  const uint64_t before = allocated(env);
+  const int launches = fake::kernel_launches();
+  {
+    const Room none(env, 0);
+    CHECK_FAILS(sum.run(env), RUDA_E_OOM_DEVICE, -1, "release tensors or other contexts, or ask for less");
+    CHECK(fake::kernel_launches() == launches, "a plan without its scratch memory was launched");
+  }
+  {
+    const Room output_only(env, 512);
+    ruda_tensor y = nullptr;
+    CHECK_FAILS(ruda_reduce(env.stream, sum.x, RUDA_REDUCE_SUM, 1, 1, &y), RUDA_E_OOM_DEVICE, -1,
+                "out of device memory");
+    CHECK(!y, "a failed call gave a tensor");
+  }
+  CHECK(allocated(env) == before, "%llu bytes are held, %llu before", (unsigned long long)allocated(env),
+        (unsigned long long)before);
+  MUST(sum.run(env));
+  MUST(ruda_stream_sync(env.stream));
+  // Under capture the recording stays whole, without the call that failed.
+  ruda_graph graph = nullptr;
+  {
+    const Room none(env, 0);
+    MUST(ruda_capture_begin(env.stream));
+    CHECK_FAILS(sum.run(env), RUDA_E_OOM_DEVICE, -1, "out of device memory");
+    fake::set_room(uint64_t(1) << 40);
+    MUST(sum.run(env));
+    MUST(ruda_capture_end(env.stream, &graph));
+  }
+  MUST(ruda_graph_launch(graph, env.stream));
+  MUST(ruda_stream_sync(env.stream));
+  ruda_release(graph);
+}
+
+RUDA_TEST(capture_misuse) {
+  const Sum sum(env);
+  ruda_stream other = nullptr;
+  ruda_event event = nullptr, mark = nullptr;
+  ruda_graph graph = nullptr, second = nullptr;
+  MUST(ruda_stream_create(env.context, 0, &other));
+  MUST(ruda_event_create(env.context, &event));
+  MUST(ruda_event_create(env.context, &mark));
+  MUST(ruda_event_record(mark, other));
+  ruda_tensor elsewhere = make(env.context, RUDA_F32, 16), copy = nullptr;
+  MUST(ruda_tensor_cast(other, elsewhere, RUDA_F32, &copy));
+  CHECK_FAILS(ruda_capture_end(env.stream, &graph), RUDA_E_STATE, 0, "not under capture");
+  MUST(sum.run(env));
+  MUST(ruda_capture_begin(env.stream));
+  CHECK_FAILS(ruda_capture_begin(env.stream), RUDA_E_STATE, 0, "under capture already");
+  CHECK_FAILS(ruda_event_record(event, env.stream), RUDA_E_CAPTURE_UNSAFE, -1, "end the capture first");
+  CHECK_FAILS(ruda_stream_wait(env.stream, mark), RUDA_E_CAPTURE_UNSAFE, -1, "end the capture first");
+  CHECK_FAILS(ruda_tensor_fence(copy, env.stream), RUDA_E_CAPTURE_UNSAFE, -1, "ruda_tensor_fence");
+  CHECK_FAILS(ruda_plan_warm(sum.plan, env.stream), RUDA_E_CAPTURE_UNSAFE, -1, "ruda_plan_warm");
+  CHECK_FAILS(ruda_stream_sync(env.stream), RUDA_E_CAPTURE_UNSAFE, -1, "end the capture first");
+  // Another stream is free meanwhile, and so is the memory of the context.
+  MUST(ruda_tensor_copy(other, copy, elsewhere));
+  MUST(ruda_stream_sync(other));
+  MUST(ruda_context_trim(env.context));
+  MUST(sum.run(env));
+  MUST(ruda_capture_end(env.stream, &graph));
+  CHECK_FAILS(ruda_capture_end(env.stream, &second), RUDA_E_STATE, 0, "not under capture");
+  CHECK(!second, "a failed call gave a graph");
+  MUST(ruda_capture_begin(env.stream));
+  CHECK_FAILS(ruda_graph_launch(graph, env.stream), RUDA_E_CAPTURE_UNSAFE, -1, "ruda_graph_launch");
+  MUST(ruda_capture_end(env.stream, &second));
+  MUST(ruda_graph_launch(graph, env.stream));
+  MUST(ruda_graph_launch(second, env.stream));  // an empty one
+  MUST(ruda_stream_sync(env.stream));
+  release({other, event, mark, graph, second, elsewhere, copy});
+}
+
+// A kernel that cannot be recorded says so before it is run, and the capture stays valid.
+RUDA_TEST(kernel_that_cannot_be_captured) {
+  using namespace ruda;
+  static int runs;
+  runs = 0;
+  static const Kernel list[] = {{"cuda/waits/host",
+                                 [](const Problem&, Prepare& prep) -> Verdict {
+                                   prep.not_capturable();
+                                   return nullptr;
+                                 },
+                                 [](const Launch&) { ++runs; }}};
+  static const Kernels kernels = list;
+  static const OpDef op{"waits", nullptr, &kernels, nullptr};
+  Problem problem;
+  problem.op = &op;
+  problem.context = &get_context(env.context);
+  const auto program = Program::build(std::move(problem));
+  Stream& stream = get_stream(env.stream);
+  const auto run = [&] {
+    return guard("waits", [&] { execute(*program, stream, nullptr, nullptr, 0, {}); });
+  };
+  CHECK(run() == RUDA_OK && runs == 1, "%s", last_message().c_str());
+  MUST(ruda_capture_begin(env.stream));
+  CHECK_FAILS(run(), RUDA_E_CAPTURE_UNSAFE, -1, "waits: cuda/waits/host waits or loads");
+  CHECK(runs == 1, "it ran");
+  ruda_graph graph = nullptr;
+  MUST(ruda_capture_end(env.stream, &graph));
+  ruda_release(graph);
+  CHECK(run() == RUDA_OK && runs == 2, "%s", last_message().c_str());
+}
+
+// What a kernel does wrong shows when somebody waits: this stream ends, the others go on.
+RUDA_TEST(fault_found_by_waiting) {
+  ruda_stream other = nullptr;
+  MUST(ruda_stream_create(env.context, 0, &other));
+  ruda_tensor x = make(env.context, RUDA_F32, 16), y = nullptr;
+  fake::fail_next_sync(cudaErrorIllegalAddress);
+  CHECK_FAILS(ruda_stream_sync(env.stream), RUDA_E_DEVICE, -1, "cudaErrorIllegalAddress");
+  ruda_error_info info = RUDA_ERROR_INFO_INIT;
+  MUST(ruda_last_error(&info));
+  CHECK(info.native_code == cudaErrorIllegalAddress && !std::strcmp(info.native_library, "cuda"), "%s %d",
+        info.native_library, info.native_code);
+  CHECK_FAILS(ruda_tensor_cast(env.stream, x, RUDA_F32, &y), RUDA_E_STREAM_POISONED, -1,
+              "release the stream and make a new one");
+  CHECK_FAILS(ruda_capture_begin(env.stream), RUDA_E_STREAM_POISONED, -1, "release the stream");
+  MUST(ruda_tensor_cast(other, x, RUDA_F32, &y));
+  MUST(ruda_stream_sync(other));
+  release({x, y, other});
+}
+
+RUDA_TEST(wrapped_streams) {
+  ruda_stream stream = nullptr;
+  CHECK_FAILS(ruda_stream_wrap(env.context, nullptr, 0, &stream), RUDA_E_NULL, 1,
+              "set bit 0 of flags for the legacy default stream");
+  CHECK_FAILS(ruda_stream_wrap(env.context, nullptr, 2, &stream), RUDA_E_ARGUMENT, 2, "flags is 2");
+  fake::set_devices(2, 13000);
+  cudaStream_t native = nullptr;
+  cudaSetDevice(1);
+  cudaStreamCreateWithFlags(&native, 0);
+  cudaSetDevice(0);
+  CHECK_FAILS(ruda_stream_wrap(env.context, native, 0, &stream), RUDA_E_ARGUMENT, 1,
+              "is a stream of device 1, the context has device 0");
+  CHECK(!stream, "a failed call gave a stream");
+  cudaStreamDestroy(native);
+  fake::set_devices(1, 13000);
+  // The caller's stream outlives the handle, with work pending.
+  cudaStreamCreateWithFlags(&native, 0);
+  MUST(ruda_stream_wrap(env.context, native, 0, &stream));
+  ruda_tensor x = make(env.context, RUDA_F32, 64), y = nullptr;
+  MUST(ruda_tensor_cast(stream, x, RUDA_F32, &y));
+  fake::hold(native, true);
+  MUST(ruda_tensor_copy(stream, y, x));
+  ruda_release(stream);
+  CHECK(cudaStreamQuery(native) == cudaErrorNotReady, "releasing the handle waited for the stream");
+  fake::hold(native, false);
+  CHECK(cudaStreamQuery(native) == cudaSuccess, "the caller's stream is gone");
+  release({x, y});
+  MUST(ruda_context_trim(env.context));
+  cudaStreamDestroy(native);
+}
+
+RUDA_TEST(what_the_driver_lacks) {
+  ruda_context_desc desc = RUDA_CONTEXT_DESC_INIT;
+  desc.backend = RUDA_BACKEND_CUDA;
+  ruda_context context = nullptr;
+  const struct {
+    int devices, version;
+    const char* advice;
+  } cases[] = {{0, 0, "install NVIDIA's driver 580 or newer, nothing else is needed"},
+               {1, 12080, "this library needs 13.0 or newer; install NVIDIA's driver 580 or newer"},
+               {0, 13000, "check nvidia-smi and CUDA_VISIBLE_DEVICES"}};
+  for (const auto& c : cases) {
+    fake::set_devices(c.devices, c.version);
+    CHECK_FAILS(ruda_context_create(&desc, &context), RUDA_E_BACKEND_MISSING, 0, c.advice);
+    CHECK(!context, "a failed call gave a context");
+    uint32_t count = 7;
+    CHECK(ruda_backend_probe(RUDA_BACKEND_CUDA, &count) != RUDA_OK || count == 0, "%u devices", count);
+    char text[16384];
+    MUST(ruda_backend_report(text, sizeof text, nullptr));
+    CHECK(std::strstr(text, c.advice), "\"%s\" is not in the report: %s", c.advice, text);
+    // The CPU is there all the same.
+    ruda_context_desc any = RUDA_CONTEXT_DESC_INIT;
+    MUST(ruda_context_create(&any, &context));
+    ruda_release(context);
+  }
+  fake::set_devices(1, 13000);
+}
+
+RUDA_TEST(exit_with_live_objects) {
+  if (in_child()) return;
+  int status = run_child("exit");
+  CHECK(status == 43, "a child that left objects alive ended with %d, expected 43", status);
+  status = run_child("late");
+  CHECK(status == 44, "a child that released while exiting ended with %d, expected 44", status);
+}
+
+RUDA_TEST(child) {
+  if (!is_child("exit") && !is_child("late")) return;
+  static ruda_tensor x;
+  static ruda_graph graph;
+  static ruda_event event;
+  static ruda_stream stream;
+  static ruda_context context;
+  stream = env.stream;
+  context = env.context;
+  x = make(env.context, RUDA_F32, 1000);
+  MUST(ruda_event_create(env.context, &event));
+  MUST(ruda_event_record(event, env.stream));
+  MUST(ruda_capture_begin(env.stream));
+  ruda_tensor y = nullptr;
+  MUST(ruda_tensor_cast(env.stream, x, RUDA_F16, &y));
+  MUST(ruda_capture_end(env.stream, &graph));
+  MUST(ruda_graph_launch(graph, env.stream));
+  if (is_child("exit")) std::exit(43);
+  std::atexit([] { release({graph, event, x, stream, context}); });
+  std::exit(44);
+}
