@@ -23,7 +23,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped", re.M)
 SKIPPED = 77
 # What tests/cuda/test_cuda_runtime reads, below the build folder.
-FIXTURES = {"RUDA_TINY_MODEL": "tests/infer/tiny.gguf", "RUDA_FAKE_LIBRARY": "tests/cuda/libfake_nvidia.so"}
+FIXTURES = {
+    "RUDA_TINY_MODEL": "tests/infer/tiny.gguf",
+    "RUDA_FAKE_LIBRARY": "tests/cuda/libfake_nvidia.so",
+    "RUDA_NEEDY_LIBRARY": "tests/cuda/libneedy_nvidia.so",
+}
 # What the chat section runs.
 TRACE, SPEED, CHAT = "tests/infer/infer_trace", "tests/bench/bench_language_model", "examples/ruda-chat"
 
@@ -266,6 +270,12 @@ def main():
     started = time.monotonic()
     sections = {"suites": suites, "sanitize": sanitize, "bench": bench, "chat": chat}
     result, good = sections[options.section](options, deadline)
+    report = pathlib.Path(options.build) / "tests/cuda/test_gpu_runtime"
+    if options.section == "suites" and report.exists():
+        # Which of NVIDIA's libraries this machine has, and where.
+        _, output, _ = run([report, "--backend", "cuda", "--filter", "report"], 60)
+        facts["report"] = [line for line in output.splitlines() if line.startswith(("CUDA:", "  "))]
+        print("\n".join(facts["report"]))
     record = {
         "section": options.section,
         "machine": facts,

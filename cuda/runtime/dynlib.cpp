@@ -13,6 +13,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
 namespace ruda::cuda {
@@ -66,11 +67,16 @@ std::vector<std::string> words(const char* text) {
   return list;
 }
 
+// What the loader said of a file that is there: " (reason)", such as another library that it needs.
+std::string reason(const std::string& file) {
+  const char* why = dlerror();
+  if (!why || (std::string_view(why).starts_with(file + ":") && std::strstr(why, "No such file"))) return "";
+  return std::string(" (") + why + ")";
+}
+
 void* try_file(const std::string& path, std::string& tried) {
   if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
-  const char* why = dlerror();
-  const bool absent = why && std::strstr(why, "No such file");
-  tried += (tried.empty() ? "" : ", ") + path + (absent || !why ? "" : std::string(" (") + why + ")");
+  tried += (tried.empty() ? "" : ", ") + path + reason(path);
   return nullptr;
 }
 
@@ -87,9 +93,7 @@ void* look(const LibrarySpec& spec, std::string& tried) {
   if (void* handle = dlopen(spec.soname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) return handle;
   static_cast<void>(dlerror());
   if (void* handle = dlopen(spec.soname, RTLD_NOW | RTLD_LOCAL)) return handle;
-  const char* why = dlerror();
-  tried += (tried.empty() ? "" : ", ") + std::string("the loader's path");
-  if (why && !std::strstr(why, "No such file")) tried += std::string(" (") + why + ")";
+  tried += (tried.empty() ? "" : ", ") + std::string("the loader's path") + reason(spec.soname);
   if (const std::string own = own_folder(); !own.empty())
     for (const char* up : {"/..", "/../.."})
       for (const std::string& folder : folders)

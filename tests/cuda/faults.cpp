@@ -75,7 +75,7 @@ struct Room {
 
 }  // namespace
 
-// The scratch memory of a run, after its output, is what is missing: the call fails whole, the stream goes on.
+// Scratch memory is what is missing, after the output was drawn: the call fails whole, the stream goes on.
 RUDA_TEST(memory_ends_in_a_plan) {
   const Sum sum(env);
   const uint64_t before = allocated(env);

@@ -25,10 +25,13 @@ struct Root {
     std::error_code ignored;
     std::filesystem::remove_all(path, ignored);
   }
-  std::string put(const std::string& folder, const std::string& name) {
+  std::string put(const std::string& folder, const std::string& name,
+                  const char* variable = "RUDA_FAKE_LIBRARY") {
     const auto to = path / folder / name;
+    const char* from = std::getenv(variable);
+    if (!from) throw Skip(std::string(variable) + " does not name the library that the build makes");
     std::filesystem::create_directories(to.parent_path());
-    std::filesystem::copy_file(std::getenv("RUDA_FAKE_LIBRARY"), to);
+    std::filesystem::copy_file(from, to);
     return to.string();
   }
   std::filesystem::path path;
@@ -83,6 +86,17 @@ RUDA_TEST(places_of_libraries) {
   std::fputs("not a library", file);
   std::fclose(file);
   CHECK(has(failure(broken), "libcubroken.so.1 ("), "%s", failure(broken).c_str());
+}
+
+// A library whose own needs are not met is told apart from one that is absent.
+RUDA_TEST(library_that_needs_another) {
+  static_cast<void>(env);
+  const LibrarySpec needy{"cuNeedy", "libcuneedy.so.3", "cu13", "nvidia-cuneedy", "cuneedyVersion"};
+  Root root;
+  const std::string path = root.put("nvidia/cu13/lib", "libcuneedy.so.3", "RUDA_NEEDY_LIBRARY");
+  const std::string text = failure(needy);
+  CHECK(has(text, path + " (libneeded_nvidia.so: cannot open"), "%s", text.c_str());
+  CHECK(!has(text, "the loader's path ("), "%s", text.c_str());
 }
 
 RUDA_TEST(report_of_libraries) {
