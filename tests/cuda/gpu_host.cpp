@@ -113,6 +113,42 @@ struct SharedStream {
 
 }  // namespace
 
+// A stream of the caller carries the library's work among other launches, and lives on after its handle; the
+// legacy default stream needs none.
+RUDA_TEST(wrapped_streams) {
+  if (env.settings.backend != RUDA_BACKEND_CUDA) throw Skip("needs a GPU");
+  ruda_tensor a = make(env, {1536}), y = make(env, {1536});
+  MUST(ruda_stream_sync(env.stream));
+  void* const native = new_stream();
+  ruda_stream stream = nullptr, legacy = nullptr;
+  CHECK_FAILS(ruda_stream_wrap(env.context, nullptr, 0, &stream), RUDA_E_NULL, 1, "set bit 0 of flags");
+  MUST(ruda_stream_wrap(env.context, native, 0, &stream));
+  MUST(ruda_tensor_fence(a, stream));
+  for (int i = 0; i < 3; ++i) {
+    ruda_tensor sum = nullptr;
+    MUST(ruda_binary(stream, a, a, RUDA_BINARY_ADD, &sum));
+    must_launch(bare_add(native, data_of(a), data_of(a), data_of(sum)));
+    ruda_release(a);
+    a = sum;
+  }
+  ruda_release(stream);
+  must_launch(bare_add(native, data_of(a), data_of(a), data_of(a)));
+  MUST(ruda_tensor_fence(a, env.stream));
+  std::vector<float> got(1536);
+  MUST(ruda_tensor_read(env.stream, a, got.data(), got.size() * 4));
+  CHECK(got[0] == 4.0f && got[1535] == 4.0f, "got %g and %g, expected 4", double(got[0]), double(got[1535]));
+  MUST(ruda_stream_wrap(env.context, nullptr, 1, &legacy));
+  MUST(ruda_tensor_fence(a, legacy));
+  MUST(ruda_tensor_fence(y, legacy));
+  MUST(ruda_tensor_copy(legacy, a, y));
+  MUST(ruda_tensor_read(legacy, y, got.data(), got.size() * 4));
+  CHECK(got[7] == 4.0f, "got %g, expected 4", double(got[7]));
+  for (void* handle : {static_cast<void*>(a), static_cast<void*>(y), static_cast<void*>(legacy)})
+    ruda_release(handle);
+  MUST(ruda_context_trim(env.context));
+  end_stream(native);
+}
+
 RUDA_BENCH(host_add) {
   if (env.settings.backend != RUDA_BACKEND_CUDA) throw Skip("needs a GPU");
   SharedStream stream(env);

@@ -273,7 +273,19 @@ RUDA_TEST(memory_runs_out_and_comes_back) {
   CHECK(status == RUDA_E_OOM_DEVICE, "%s after %zu pieces", ruda_status_name(status), held.size());
   CHECK(last_message().find("8589934592 bytes asked for") != std::string::npos, "%s", last_message().c_str());
   ruda_tensor x = make_filled(env, {4, 16}, ramp(64, 1.0f));  // small requests still work
-  for (ruda_tensor tensor : held) ruda_release(tensor);
+  // A call that draws its output in the midst of it fails whole, and works when there is room again.
+  ruda_tensor wide = nullptr;
+  CHECK_FAILS(ruda_tensor_cast(env.stream, held[0], RUDA_F16, &wide), RUDA_E_OOM_DEVICE, -1,
+              "release tensors or other contexts, or ask for less at once");
+  CHECK(!wide, "a failed call gave a tensor");
+  MUST(ruda_stream_sync(env.stream));
+  while (held.size() > 1) {
+    ruda_release(held.back());
+    held.pop_back();
+  }
+  MUST(ruda_tensor_cast(env.stream, held[0], RUDA_F16, &wide));
+  MUST(ruda_stream_sync(env.stream));
+  release({held[0], wide});
   // All of it is cached in one size; another size makes the allocator give it back and try again.
   count = int64_t(20) << 30;
   ruda_tensor large = nullptr;
@@ -342,6 +354,49 @@ RUDA_TEST(exit_with_live_objects) {
   CHECK(status == 43, "a child that left objects alive ended with %d, expected 43", status);
   status = run_child("late");
   CHECK(status == 44, "a child that released while exiting ended with %d, expected 44", status);
+}
+
+RUDA_TEST(device_out_of_range) {
+  uint32_t devices = 0;
+  MUST(ruda_backend_probe(RUDA_BACKEND_CUDA, &devices));
+  ruda_context_desc desc = RUDA_CONTEXT_DESC_INIT;
+  desc.backend = RUDA_BACKEND_CUDA;
+  ruda_context context = nullptr;
+  for (const int device : {int(devices), -1, 1 << 20}) {
+    desc.device = device;
+    const std::string text = "desc.device is " + std::to_string(device) + ", this machine has " +
+                             std::to_string(devices) + ", expected 0..";
+    CHECK_FAILS(ruda_context_create(&desc, &context), RUDA_E_ARGUMENT, 0, text);
+    CHECK(!context, "a failed call gave a context");
+  }
+}
+
+RUDA_TEST(capture_misuse) {
+  ruda_stream other = nullptr;
+  ruda_event event = nullptr;
+  ruda_graph graph = nullptr, none = nullptr;
+  MUST(ruda_stream_create(env.context, 0, &other));
+  MUST(ruda_event_create(env.context, &event));
+  ruda_tensor x = make_filled(env, {64}, ramp(64, 1.0f)), y = make(env, RUDA_F32, {64});
+  CHECK_FAILS(ruda_capture_end(env.stream, &none), RUDA_E_STATE, 0, "not under capture");
+  MUST(ruda_capture_begin(env.stream));
+  CHECK_FAILS(ruda_capture_begin(env.stream), RUDA_E_STATE, 0, "under capture already");
+  CHECK_FAILS(ruda_event_record(event, env.stream), RUDA_E_CAPTURE_UNSAFE, -1, "end the capture first");
+  float got[64];
+  CHECK_FAILS(ruda_tensor_read(env.stream, x, got, sizeof got), RUDA_E_CAPTURE_UNSAFE, -1,
+              "ruda_tensor_read");
+  CHECK_FAILS(ruda_stream_query(env.stream), RUDA_E_CAPTURE_UNSAFE, -1, "ruda_stream_query");
+  MUST(ruda_stream_sync(other));
+  MUST(ruda_context_trim(env.context));
+  MUST(ruda_tensor_copy(env.stream, x, y));
+  MUST(ruda_capture_end(env.stream, &graph));  // none of it broke the capture
+  MUST(ruda_capture_begin(env.stream));
+  CHECK_FAILS(ruda_graph_launch(graph, env.stream), RUDA_E_CAPTURE_UNSAFE, -1, "ruda_graph_launch");
+  MUST(ruda_capture_end(env.stream, &none));
+  MUST(ruda_graph_launch(graph, env.stream));
+  MUST(ruda_tensor_read(env.stream, y, got, sizeof got));
+  for (int i = 0; i < 64; ++i) CHECK(got[i] == float(i), "element %d is %g", i, double(got[i]));
+  release({x, y, graph, none, event, other});
 }
 
 RUDA_TEST(no_device_visible) {
