@@ -105,7 +105,7 @@ struct Narrowed {
   WorkspaceSlot slot;
 };
 
-Verdict narrow(const Problem& p, Prepare& prep, int align, Narrowed& s) {
+Verdict check_rows(const Problem& p, int align, Narrowed& s) {
   const Operand& x = p[RUDA_MATMUL_BLOCK_X];
   s.rows = x.outer();
   s.k = x.dim(-1);
@@ -115,6 +115,11 @@ Verdict narrow(const Problem& p, Prepare& prep, int align, Narrowed& s) {
   if (x.align_log2 < (s.copy ? 4 : align)) return "x is not aligned to its vectors";
   if (s.rows > 1 && s.stride % elements) return "a row of x is not aligned to its vectors";
   if (s.rows > 1 && s.stride < s.k) return "rows of x overlap";
+  return nullptr;
+}
+
+Verdict narrow(const Problem& p, Prepare& prep, int align, Narrowed& s) {
+  if (const Verdict why = check_rows(p, align, s)) return why;
   if (s.copy) s.slot = prep.book<__nv_bfloat16>(s.rows * s.k);
   return nullptr;
 }
@@ -124,6 +129,67 @@ const void* narrowed(const Launch& l, const Narrowed& s) {
   void* to = l.at<void>(s.slot);
   run_narrow(l.ptr<const float>(RUDA_MATMUL_BLOCK_X), s.stride, to, s.rows, s.k, stream_of(l));
   return to;
+}
+
+struct StagedState {
+  block::Staged staged;
+  WorkspaceSlot arranged;
+};
+
+Verdict prepare_staged(const Problem& p, Prepare& prep) {
+  if (const Verdict why = refuse(p)) return why;
+  if (p.math == RUDA_MATH_STRICT) return "math is STRICT";
+  const Operand &x = p[RUDA_MATMUL_BLOCK_X], &w = p[RUDA_MATMUL_BLOCK_WEIGHTS], &y = p[RUDA_MATMUL_BLOCK_Y];
+  if (x.outer() <= 4) return "up to 4 rows";
+  if (w.align_log2 < 4) return "weights are not aligned to 16 bytes";
+  if (capability_of(p).code_arch < 80) return "the GPU has no copies beside the computation";
+  Narrowed rows{};
+  if (const Verdict why = check_rows(p, 3, rows)) return why;
+  StagedState& s = prep.state<StagedState>();
+  block::Staged& t = s.staged;
+  t.rows = rows.rows;
+  t.n = w.dim(0);
+  t.steps = int(rows.k / 32);
+  t.row_bytes = row_bytes_of(w);
+  t.x_stride = rows.stride;
+  if (!one_stride(y, t.y_stride)) return "rows of y have no common stride";
+  t.x_bf16 = bf16(x), t.y_bf16 = bf16(y), t.bias_bf16 = bf16(p[RUDA_MATMUL_BLOCK_BIAS]);
+  t.early = capability_of(p).code_arch >= dependent_arch;
+  t.columns = t.rows <= 8 ? 1 : t.rows <= 16 ? 2 : t.rows <= 32 ? 4 : 8;
+  const DeviceScope scope(p.device());
+  Verdict why = nullptr;
+  visit_block(w.dtype(), [&](auto tag) {
+    constexpr uint32_t dtype = decltype(tag)::dtype;
+    const block::StagedShape shape = block::staged_shape<dtype>();
+    const int64_t chunks = (rows.k + shape.chunk - 1) / shape.chunk;
+    const tune::BlockStaged choice = tune::block_staged(capability_of(p), t.rows, t.n, chunks);
+    t.tile = choice.tile, t.warps = choice.warps;
+    t.slots =
+        int(std::min<int64_t>(block::staged_slots(shape.chunk, t.tile), (chunks + t.warps - 1) / t.warps));
+    if ((t.n / t.tile + 1) * (t.rows / (8 * t.columns) + 1) > INT32_MAX)
+      why = "more tiles than a grid holds";
+    else if (block::staged_bytes(shape, t) > capability_of(p).shared_bytes_per_block)
+      why = "too little shared memory";
+    else
+      check_cuda(block::allow_staged<dtype>(t), "matmul_block");
+  });
+  if (why) return why;
+  s.arranged = prep.book<__nv_bfloat16>((t.rows + 7) / 8 * 8 * rows.k);
+  prep.note(format("tiles of %d weight rows, k over %d warps", t.tile, t.warps));
+  return nullptr;
+}
+
+void run_staged(const Launch& l) {
+  const StagedState& s = l.state<StagedState>();
+  block::Staged t = s.staged;
+  t.x = l.ptr<const void>(RUDA_MATMUL_BLOCK_X);
+  t.arranged = l.at<void>(s.arranged);
+  t.weights = l.ptr<const uint8_t>(RUDA_MATMUL_BLOCK_WEIGHTS);
+  t.bias = bias_of(l);
+  t.y = l.ptr<void>(RUDA_MATMUL_BLOCK_Y);
+  visit_block(l.problem[RUDA_MATMUL_BLOCK_WEIGHTS].dtype(),
+              [&](auto tag) { block::run_staged<decltype(tag)::dtype>(t, stream_of(l)); });
+  check_launch(l);
 }
 
 struct TilesState {
@@ -182,7 +248,10 @@ Verdict prepare_gemm(const Problem& p, Prepare& prep) {
   const Operand &x = p[RUDA_MATMUL_BLOCK_X], &w = p[RUDA_MATMUL_BLOCK_WEIGHTS], &y = p[RUDA_MATMUL_BLOCK_Y];
   const Operand& bias = p[RUDA_MATMUL_BLOCK_BIAS];
   if (x.outer() <= 4) return "up to 4 rows";
-  if (x.outer() < tune::block_gemm_rows && p.forced_kernel.empty()) return "up to 64 rows";
+  if (p.forced_kernel.empty()) {
+    if (x.outer() <= 64) return "up to 64 rows";
+    if (x.outer() < tune::block_gemm_rows && w.align_log2 >= 4) return "up to 128 rows";
+  }
   auto& device = static_cast<CudaDevice&>(p.device());
   lt::Context* context = lt::context_of(device, !p.forced_kernel.empty());
   if (!context) return "libcublasLt.so.13 was not found, see ruda_backend_report";
@@ -313,6 +382,7 @@ void run(const Launch& l) {
 
 constexpr Kernel list[] = {{"cuda/matmul_block/gemv", prepare_gemv, run_gemv},
                            {"cuda/matmul_block/gemm", prepare_gemm, run_gemm},
+                           {"cuda/matmul_block/staged_mma", prepare_staged, run_staged},
                            {"cuda/matmul_block/mma", prepare_mma, run_mma},
                            {"cuda/matmul_block/simt", prepare, run}};
 

@@ -49,4 +49,13 @@ int block_tile(const Capability& gpu, int64_t rows, int64_t n) {
                                                       : 16;
 }
 
+BlockStaged block_staged(const Capability& gpu, int64_t rows, int64_t n, int64_t chunks) {
+  // The order of a sum, and so its bits, may not depend on the rows: the warps follow from n and k alone.
+  const int64_t multiprocessors = gpu.multiprocessors > 0 ? gpu.multiprocessors : 1;
+  const int64_t most = ceil_div(n, 16) <= multiprocessors ? 16 : 8;
+  BlockStaged choice{16, int(chunks < most ? chunks : most)};
+  if (rows > 16 && ceil_div(n, 32) >= 2 * multiprocessors && choice.warps <= 8) choice.tile = 32;
+  return choice;
+}
+
 }  // namespace ruda::cuda::tune

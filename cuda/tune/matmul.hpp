@@ -21,7 +21,14 @@ BlockGemv block_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k);
 // matmul_block with more rows: weight rows of a block's tile.
 int block_tile(const Capability& gpu, int64_t rows, int64_t n);
 
+// The same by way of shared memory: weight rows of a block's tile, and warps of a block that share the chunks
+// of k.
+struct BlockStaged {
+  int tile, warps;
+};
+BlockStaged block_staged(const Capability& gpu, int64_t rows, int64_t n, int64_t chunks);
+
 // From how many rows on decoding all weights to bf16 first is faster.
-constexpr int64_t block_gemm_rows = 65;
+constexpr int64_t block_gemm_rows = 129;
 
 }  // namespace ruda::cuda::tune

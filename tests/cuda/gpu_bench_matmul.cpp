@@ -80,7 +80,8 @@ RUDA_BENCH(matmul_block_of_a_model) {
   const struct { int64_t n, k; } sizes[] = {{576, 576}, {1536, 576}, {576, 1536}, {49152, 576}, {4096, 4096}};
   for (const BlockSize& format : block_sizes)
     for (const auto& size : sizes)
-      for (int64_t m : {1, 8, 64, 512}) {
+      for (int64_t m : {1, 8, 16, 64, 128, 512}) {
+        if ((m == 16 || m == 128) && format.dtype != RUDA_Q4_1 && format.dtype != RUDA_Q4_K) continue;
         // Blocks of 256 do not divide 576.
         const int64_t k = format.elements == 256 && size.k == 576 ? 512 : size.k;
         if (m == 512 && size.n == 49152 && format.dtype != RUDA_Q4_1) continue;

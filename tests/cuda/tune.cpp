@@ -55,6 +55,25 @@ RUDA_TEST(tune_block_gemv) {
   CHECK(block_gemv(h200, 1, 576, 576).rows_per_warp == 1, "a small matrix leaves multiprocessors idle");
 }
 
+RUDA_TEST(tune_block_staged) {
+  for (int multiprocessors : {0, 1, 132})
+    for (int64_t n : {1, 576, 4096, 49152})
+      for (int64_t chunks : {1, 5, 32, 1000}) {
+        const Capability gpu = gpu_of(multiprocessors);
+        for (int64_t rows : {5, 8, 17, 64, 4096}) {
+          const BlockStaged c = block_staged(gpu, rows, n, chunks);
+          CHECK(c.tile == 16 || c.tile == 32, "tile is %d", c.tile);
+          CHECK(c.warps >= 1 && c.warps <= chunks && c.warps <= (c.tile == 16 ? 16 : 8), "warps is %d",
+                c.warps);
+          // The order of a sum, and so its bits, may not depend on the number of rows.
+          CHECK(c.warps == block_staged(gpu, 5, n, chunks).warps, "%lld rows change the order of sums",
+                (long long)rows);
+        }
+      }
+  CHECK(block_staged(gpu_of(132), 64, 49152, 5).tile == 32, "a tall matrix reads x too often");
+  CHECK(block_staged(gpu_of(132), 64, 576, 12).warps == 12, "a small matrix leaves multiprocessors idle");
+}
+
 RUDA_TEST(tune_block_tile) {
   for (int multiprocessors : {0, 1, 132})
     for (int64_t rows : {5, 8, 64, 65, 4096})
