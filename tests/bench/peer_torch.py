@@ -73,6 +73,14 @@ def add(dtype, sizes, rest):
     return lambda: a + b
 
 
+def unary(function):
+    def case(dtype, sizes, _):
+        x = random(dtype, *sizes)
+        return lambda: function(x)
+
+    return case
+
+
 def softmax(dtype, sizes, _):
     x = random(dtype, *sizes)
     return lambda: torch.softmax(x, -1)
@@ -158,6 +166,9 @@ CASES = {
     "rms_norm": rms_norm,
     "silu_mul": silu_mul,
     "add": add,
+    "relu": unary(torch.relu),
+    "exp": unary(torch.exp),
+    "silu": unary(torch.nn.functional.silu),
     "softmax": softmax,
     "log_softmax": log_softmax,
     "sum": reduction(torch.sum),
