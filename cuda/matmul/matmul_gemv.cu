@@ -24,7 +24,7 @@ constexpr int far_steps = 4;  // of a column that a warp asks for before the ker
 struct State {
   int rows;  // of all leading axes together
   int splits, columns;
-  bool early;
+  int early_blocks;  // that ask for their weights before the kernel ahead has ended
   uint32_t activation, bias_dtype, c_dtype;
   int64_t n, k, b_stride;
   int64_t a_at[most_rows], c_at[most_rows];
@@ -36,7 +36,7 @@ struct Args {
   State s;
 };
 
-// Pairs of 16-bit elements as they lie in a register, lower half first.
+// Two 16-bit elements as they lie in a register, lower half first.
 template <class T>
 __device__ void widen_pair(uint32_t pair, float& low, float& high);
 template <>
@@ -49,25 +49,47 @@ __device__ void widen_pair<__half>(uint32_t pair, float& low, float& high) {
   low = two.x, high = two.y;
 }
 
+// N elements of T as words.
 template <class T, int N>
-__device__ void widen_words(const uint4& raw, float (&to)[N]) {
-  const uint32_t words[4] = {raw.x, raw.y, raw.z, raw.w};
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    if constexpr (sizeof(T) == 4)
-      to[i] = __uint_as_float(words[i]);
-    else
-      widen_pair<T>(words[i], to[2 * i], to[2 * i + 1]);
-  }
-}
+struct Run {
+  static constexpr int words = N * int(sizeof(T)) / 4;
+  uint32_t word[words];
 
-// N elements of a, in F32.
-template <class T, int N>
-__device__ void load_a(const T* from, float (&to)[N]) {
-  if constexpr (sizeof(T) == 4)
-    load_run(from, to);
-  else
-    widen_words<T>(*reinterpret_cast<const uint4*>(from), to);
+  __device__ void load(const T* from) {
+    using Raw = typename RawVec<4 * words>::type;
+    *reinterpret_cast<Raw*>(word) = *reinterpret_cast<const Raw*>(from);
+  }
+  __device__ void load_once(const T* from) {
+    using Raw = typename RawVec<4 * words>::type;
+    *reinterpret_cast<Raw*>(word) = __ldcg(reinterpret_cast<const Raw*>(from));
+  }
+  __device__ void widen(float (&to)[N]) const {
+#pragma unroll
+    for (int i = 0; i < words; ++i) {
+      if constexpr (sizeof(T) == 4)
+        to[i] = __uint_as_float(word[i]);
+      else
+        widen_pair<T>(word[i], to[2 * i], to[2 * i + 1]);
+    }
+  }
+};
+
+// Sums of N values over a warp, N a power of two up to 32: lane i gets that of value i / (32 / N). The order
+// of additions is that of warp_sum.
+template <int N>
+__device__ float warp_sums(float (&v)[N], int lane) {
+  int offset = 16;
+#pragma unroll
+  for (int half = N / 2; half; half /= 2, offset /= 2)
+#pragma unroll
+    for (int i = 0; i < half; ++i) {
+      const bool upper = lane & offset;
+      const float away = upper ? v[i] : v[i + half], kept = upper ? v[i + half] : v[i];
+      v[i] = kept + __shfl_xor_sync(~0u, away, offset);
+    }
+  float sum = v[0];
+  for (; offset; offset /= 2) sum += __shfl_xor_sync(~0u, sum, offset);
+  return sum;
 }
 
 __device__ void store_c(void* c, uint32_t dtype, int64_t i, float value) {
@@ -79,12 +101,16 @@ __device__ void store_c(void* c, uint32_t dtype, int64_t i, float value) {
     static_cast<__nv_bfloat16*>(c)[i] = from_f32<__nv_bfloat16>(value);
 }
 
-// M rows of a, R columns a warp.
+// M rows of a, R columns a warp. A lane's elements of a step are one run, or two where a is wider than b, so
+// that a warp's loads of both have no gaps. All branches but the stores are those of whole warps.
 template <class A, class B, int M, int R>
-__global__ void __launch_bounds__(32 * warps) matmul_gemv_rows(const __grid_constant__ Args args) {
-  constexpr int piece = vec_size<B>;                                    // elements of a lane's load
-  constexpr int steps = R == 1 ? 4 : R == 2 ? 4 / (M > 2 ? 2 : 1) : 2;  // loads of a column in flight
-  constexpr int chains = M * R <= 4 ? 2 : 1;                            // independent sums of an element
+__global__ void __launch_bounds__(32 * warps, M* R <= 2 ? 8 : 1)
+    matmul_gemv_rows(const __grid_constant__ Args args) {
+  constexpr int run = vec_size<A>, runs = int(sizeof(A) / sizeof(B));  // elements of a run, runs of a step
+  constexpr int steps = M * R > 16 ? 1 : R == 1 && M <= 4 ? 4 : 2;     // loads of a column in flight
+  constexpr int step_elements = 32 * run * runs;
+  using RunA = Run<A, run>;
+  using RunB = Run<B, run>;
   const State& s = args.s;
   __shared__ float shares[warps][M * R];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, share = warp % s.splits;
@@ -92,81 +118,90 @@ __global__ void __launch_bounds__(32 * warps) matmul_gemv_rows(const __grid_cons
   const B* b[R];
 #pragma unroll
   for (int r = 0; r < R; ++r)
-    b[r] = static_cast<const B*>(args.b) + (col + r < s.n ? col + r : s.n - 1) * s.b_stride;
+    b[r] = static_cast<const B*>(args.b) + (col + r < s.n ? col + r : s.n - 1) * s.b_stride + lane * run;
   const A* a[M];
 #pragma unroll
-  for (int m = 0; m < M; ++m) a[m] = static_cast<const A*>(args.a) + s.a_at[m];
+  for (int m = 0; m < M; ++m) a[m] = static_cast<const A*>(args.a) + s.a_at[m] + lane * run;
+  const int k = int(s.k), whole = k / run * run - lane * run;  // a run at i is inside where i < whole
+  const int stride = step_elements * s.splits;
 
-  // The weights come closer while the kernel before this one ends.
+  // The weights of the first blocks come closer while the kernel before this one ends.
   let_next_start();
-  const int64_t whole = s.k / piece * piece, step = int64_t(32) * piece * s.splits;
-  const int64_t first = (int64_t(share) * 32 + lane) * piece;
-  if (s.early && lane % 2 == 0)  // 32 bytes at a time
-    for (int64_t at = first; at < whole && at < first + far_steps * step; at += step)
+  if (int(blockIdx.x) < s.early_blocks)
+    for (int i = 0, at = share * step_elements; i < far_steps && at < k; ++i, at += stride)
 #pragma unroll
-      for (int r = 0; r < R; ++r) prefetch_far(b[r] + at);
+      for (int r = 0; r < R; ++r)
+#pragma unroll
+        for (int j = 0; j < runs; ++j)
+          if (at + j * 32 * run < whole) prefetch_far(b[r] + at + j * 32 * run);
   wait_for_previous();
 
-  float sums[M][R][chains] = {};
-  for (int64_t begin = first; begin < whole; begin += steps * step) {
-    uint4 raw[steps][R];
+  float sums[M][R] = {};
+  for (int begin = share * step_elements; begin < k; begin += steps * stride) {
+    RunB raw[steps][R][runs];
 #pragma unroll
-    for (int t = 0; t < steps; ++t) {
-      const int64_t at = begin + t * step;
-      if (at < whole)
+    for (int t = 0; t < steps; ++t)
 #pragma unroll
-        for (int r = 0; r < R; ++r) raw[t][r] = __ldcg(reinterpret_cast<const uint4*>(b[r] + at));
-    }
+      for (int r = 0; r < R; ++r)
 #pragma unroll
-    for (int t = 0; t < steps; ++t) {
-      const int64_t at = begin + t * step;
-      if (at < whole) {
-        float w[R][piece];
+        for (int j = 0; j < runs; ++j) {
+          const int at = begin + t * stride + j * 32 * run;
+          raw[t][r][j] = {};
+          if (at < whole) raw[t][r][j].load_once(b[r] + at);
+        }
 #pragma unroll
-        for (int r = 0; r < R; ++r) widen_words<B>(raw[t][r], w[r]);
+    for (int t = 0; t < steps; ++t)
+#pragma unroll
+      for (int j = 0; j < runs; ++j) {
+        const int at = begin + t * stride + j * 32 * run;
+        if (at >= k) break;
+        float w[R][run];
+#pragma unroll
+        for (int r = 0; r < R; ++r) raw[t][r][j].widen(w[r]);
 #pragma unroll
         for (int m = 0; m < M; ++m) {
-          float x[piece];
-          load_a(a[m] + at, x);
+          RunA part{};
+          if (at < whole) part.load(a[m] + at);
+          float x[run];
+          part.widen(x);
 #pragma unroll
           for (int r = 0; r < R; ++r)
 #pragma unroll
-            for (int i = 0; i < piece; ++i)
-              sums[m][r][i % chains] = fmaf(x[i], w[r][i], sums[m][r][i % chains]);
+            for (int i = 0; i < run; ++i) sums[m][r] = fmaf(x[i], w[r][i], sums[m][r]);
         }
       }
-    }
   }
-  // What is left of k is less than one piece.
-  if (share == 0 && lane < s.k - whole) {
-    const int64_t at = whole + lane;
+  // What is left of k is less than one run.
+  const int rest = k % run;
+  if (share == 0 && rest) {
+    const int at = k - rest + (lane < rest ? lane : 0) - lane * run;
 #pragma unroll
     for (int m = 0; m < M; ++m)
 #pragma unroll
-      for (int r = 0; r < R; ++r) sums[m][r][0] = fmaf(to_f32(a[m][at]), to_f32(b[r][at]), sums[m][r][0]);
+      for (int r = 0; r < R; ++r) {
+        const float x = lane < rest ? to_f32(a[m][at]) : 0.0f, w = lane < rest ? to_f32(b[r][at]) : 0.0f;
+        sums[m][r] = fmaf(x, w, sums[m][r]);
+      }
   }
 
-  // Lane i keeps the sum of element i.
-  float mine = 0;
+  float all[M * R];
 #pragma unroll
   for (int m = 0; m < M; ++m)
 #pragma unroll
-    for (int r = 0; r < R; ++r) {
-      float sum = sums[m][r][0];
-      if constexpr (chains == 2) sum += sums[m][r][1];
-      sum = warp_sum(sum);
-      if (lane == m * R + r) mine = sum;
-    }
+    for (int r = 0; r < R; ++r) all[m * R + r] = sums[m][r];
+  __syncwarp();
+  float mine = warp_sums<M * R>(all, lane);
+  constexpr int lanes = 32 / (M * R);  // that have the same sum
+  const int element = lane / lanes;
   if (s.splits > 1) {
-    if (lane < M * R) shares[warp][lane] = mine;
+    if (lane % lanes == 0) shares[warp][element] = mine;
     __syncthreads();
     if (share) return;
-    if (lane < M * R)
-      for (int i = 1; i < s.splits; ++i) mine += shares[warp + i][lane];
+    for (int i = 1; i < s.splits; ++i) mine += shares[warp + i][element];
   }
-  const int m = lane / R;
-  const int64_t j = col + lane % R;
-  if (m >= s.rows || m >= M || j >= s.n) return;
+  const int m = element / R;
+  const int64_t j = col + element % R;
+  if (lane % lanes || m >= s.rows || j >= s.n) return;
   if (args.bias) mine += bias_value(args.bias, s.bias_dtype, j);
   store_c(args.c, s.c_dtype, s.c_at[m] + j, activate(s.activation, mine));
 }
@@ -177,7 +212,7 @@ void launch(const Args& args, const Launch& l) {
   const int64_t columns = int64_t(warps / s.splits) * s.columns;
   const auto blocks = unsigned((s.n + columns - 1) / columns);
   const auto start = [&](void (*kernel)(const Args)) {
-    launch_dependent(s.early, kernel, blocks, 32 * warps, stream_of(l), args);
+    launch_dependent(s.early_blocks > 0, kernel, blocks, 32 * warps, stream_of(l), args);
   };
   if (s.columns == 4) return start(matmul_gemv_rows<A, B, M, 4>);
   if (s.columns == 2) return start(matmul_gemv_rows<A, B, M, 2>);
@@ -217,6 +252,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   const int64_t m = c.dim(-2), count = make_leading(p, leading);
   s.n = c.dim(-1), s.k = a.dim(k_axis);
   if (m == 0 || s.n == 0 || count == 0 || s.k == 0) return "empty";
+  if (s.k > (int64_t(1) << 30)) return "k is above 2^30";
   if (m > most_rows || count > most_rows || m * count > most_rows) return "more than 8 rows";
   s.rows = int(m * count);
   for (int axis = 0; axis < leading.axes; ++axis)
@@ -243,7 +279,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   const tune::Gemv choice = tune::matmul_gemv(capability_of(p), s.rows, s.n, s.k, 32 * piece);
   s.splits = choice.splits, s.columns = choice.columns;
   if (s.n / s.columns > INT32_MAX / 4) return "n is above 2^29";
-  s.early = capability_of(p).code_arch >= dependent_arch;
+  s.early_blocks = capability_of(p).code_arch >= dependent_arch ? capability_of(p).multiprocessors * 8 : 0;
   s.activation = d.activation;
   s.bias_dtype = p[RUDA_MATMUL_BIAS].present ? p[RUDA_MATMUL_BIAS].dtype() : 0;
   s.c_dtype = c.dtype();
