@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/template/chat.hpp"
 
+#include "core/fork.hpp"
 #include "core/struct_in.hpp"
 #include "model/template/parser.hpp"
 #include "model/text/tokenizer.hpp"
@@ -53,6 +54,8 @@ Value from_json(const store::Json& json) {
 namespace ruda::text {
 namespace {
 
+Lasting<Mutex> template_mutex;  // of the parsed templates of all tokenizers: held for a look
+
 std::shared_ptr<const jinja::Template> template_for(const Tokenizer* tokenizer, const ChatOptions& options) {
   if (!options.source.empty()) return std::make_shared<const jinja::Template>(options.source);
   RUDA_CHECK(tokenizer, RUDA_E_NULL, 0, "tokenizer is NULL and options.source is not set");
@@ -91,12 +94,17 @@ std::shared_ptr<const jinja::Template> Tokenizer::chat_template(std::string_view
   if (!name.empty() && name != "default") key += "." + std::string(name);
   const auto source = store::meta_text(store_->gguf(), key);
   RUDA_CHECK(source, RUDA_E_NOT_FOUND, 0, "the file has no key %s", store::quoted(key).c_str());
-  std::lock_guard lock(template_mutex_);
-  if (!template_ || template_key_ != key) {
-    template_ = std::make_shared<const jinja::Template>(*source);
-    template_key_ = key;
+  {
+    const std::lock_guard lock(*template_mutex);
+    if (template_ && template_key_ == key) return template_;
   }
-  return template_;
+  auto made = std::make_shared<const jinja::Template>(*source);
+  auto gone = made;  // the former one, destroyed after the mutex is free
+  const std::lock_guard lock(*template_mutex);
+  template_key_ = key;
+  gone.swap(template_);
+  template_ = made;
+  return made;
 }
 
 }  // namespace ruda::text

@@ -11,7 +11,6 @@
 #include <ruda/model.h>
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -67,7 +66,6 @@ class Tokenizer : public Object {
   std::optional<ScoredPieces> spm_;
   int32_t bos_ = -1, eos_ = -1, unknown_ = -1, padding_ = -1, eot_ = -1, eom_ = -1;
   bool add_bos_ = false, add_eos_ = false, space_prefix_ = false;
-  mutable std::mutex template_mutex_;
   mutable std::shared_ptr<const jinja::Template> template_;
   mutable std::string template_key_;
 };
