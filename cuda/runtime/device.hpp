@@ -53,8 +53,7 @@ class CudaDevice final : public Device {
   void retire(std::function<void()> done,
               std::span<const std::shared_ptr<DeviceStream>> streams) noexcept override;
   void memory(ruda_context_info& info) const override {
-    check_usable();
-    allocator_.memory(info);
+    if (!forked()) allocator_.memory(info);
   }
   int enter() noexcept override;
   void leave(int before) noexcept override;
