@@ -6,6 +6,7 @@
 #include "model/text/pretokenize.hpp"
 #include "model/text/spm.hpp"
 #include "model/text/vocabulary.hpp"
+#include "plan/op.hpp"
 #include "store/store.hpp"
 
 #include <ruda/model.h>
@@ -42,8 +43,9 @@ class Tokenizer : public Object {
   // Generation stops at these: end of sequence, of turn, of message.
   bool is_end(int32_t token) const;
 
-  // `flags` are RUDA_ENCODE_*. RUDA_E_ARGUMENT for text of 2 GiB or more.
-  void encode(std::string_view text, uint32_t flags, std::vector<int32_t>& out) const;
+  // `flags` are RUDA_ENCODE_*. RUDA_E_ARGUMENT for text of 2 GiB or more. `stop` is looked at meanwhile.
+  void encode(std::string_view text, uint32_t flags, std::vector<int32_t>& out,
+              const StopSign& stop = {}) const;
   // `flags` are RUDA_DECODE_*; the result is valid UTF-8 unless RUDA_DECODE_RAW is set.
   std::string decode(std::span<const int32_t> tokens, uint32_t flags) const;
   // Bytes of one token as decode gives them inside a text; RUDA_E_INDEX for a number outside the vocabulary.
@@ -55,7 +57,8 @@ class Tokenizer : public Object {
   std::shared_ptr<const jinja::Template> chat_template(std::string_view name) const;
 
  private:
-  void encode_plain(std::string_view text, bool prefix, std::vector<int32_t>& out) const;
+  void encode_plain(std::string_view text, bool prefix, std::vector<int32_t>& out,
+                    const StopSign& stop) const;
   int32_t special_token(const char* key) const;
 
   Ref<store::Store> store_;
