@@ -415,6 +415,7 @@ template <class C, int Lanes>
 void launch(const Launch& l, const Args& a, const Decode& s) {
   switch (s.heads) {
     case 1: return launch<C, Lanes, 1>(l, a, s.cluster);
+    case 3: return launch<C, Lanes, 3>(l, a, s.cluster);
     case 4: return launch<C, Lanes, 4>(l, a, s.cluster);
     default: return launch<C, Lanes, 8>(l, a, s.cluster);
   }
@@ -443,7 +444,7 @@ Verdict plan_decode(const Problem& p, Prepare& prep, Decode& s) {
   Args& a = s.base.args = plan_args(p);
   const int64_t dim = std::max(k.dim(3), v.dim(3));
   s.lanes = dim <= 64 ? 8 : dim <= 128 ? 16 : 32;
-  s.heads = uint8_t(a.group == 1 ? 1 : a.group <= 4 ? 4 : 8);
+  s.heads = uint8_t(a.group == 1 ? 1 : a.group == 3 ? 3 : a.group <= 4 ? 4 : 8);
   const int64_t blocks = q.dim(0) * k.dim(2) * ((a.group + s.heads - 1) / s.heads);
   const tune::Capability& device = capability_of(p);
   const int64_t tokens = k.dim(0) * k.dim(1);  // no history is longer

@@ -35,7 +35,6 @@ __device__ void load_unit(const X* x, int u, float* to) {
 }
 
 __device__ inline float bias_of(const void* bias, bool bf16, int64_t i) {
-  if (!bias) return 0;
   return bf16 ? __bfloat162float(static_cast<const __nv_bfloat16*>(bias)[i])
               : static_cast<const float*>(bias)[i];
 }
@@ -50,7 +49,7 @@ __device__ inline void store_y(void* y, bool bf16, int64_t i, float value) {
 // M rows of x, R rows of weights a warp: R columns of y, or R / 2 where gated.
 template <uint32_t Dtype, class X, int M, int R>
 __global__ void __launch_bounds__(32 * gemv_warps) matmul_block_gemv(const __grid_constant__ Gemv s) {
-  constexpr int steps = R == 1 ? 4 : R == 2 || M == 1 ? 2 : 1;
+  constexpr int steps = R == 1 || (R == 2 && M == 1) ? 4 : R == 2 || M == 1 ? 2 : 1;
   using Unit = BlockUnit<Dtype>;
   __shared__ float shares[gemv_warps][M * R + M];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -76,6 +75,12 @@ __global__ void __launch_bounds__(32 * gemv_warps) matmul_block_gemv(const __gri
 #pragma unroll
       for (int r = 0; r < R; ++r) prefetch_far(weights[r] + at);
   wait_for_previous();
+
+  // Lane m * R + r finishes column r of row m; its bias is on its way from here on.
+  const int m = lane < M * R ? lane / R : 0;
+  const int64_t j = col + lane % R;
+  const bool finishes = share == 0 && lane < M * R && lane % R < columns && m < s.rows && j < s.n;
+  const float bias = s.bias && finishes ? bias_of(s.bias, s.bias_bf16, j) : 0.0f;
 
   // Two sums an element: the lower and the upper four of each unit.
   float sums[M][R][2] = {}, squares[M] = {};
@@ -152,17 +157,14 @@ __global__ void __launch_bounds__(32 * gemv_warps) matmul_block_gemv(const __gri
     if (lane < M * R + M)
       for (int i = 1; i < s.splits; ++i) mine += shares[warp + i][lane];
   }
-  const int m = lane < M * R ? lane / R : 0;
   if (s.gamma) mine *= 1.0f / sqrtf(__shfl_sync(~0u, mine, M * R + m) / float(8 * s.units) + s.eps);
   if (s.gated) mine = scalar_math::silu(mine) * __shfl_down_sync(~0u, mine, columns);
-  const int64_t j = col + lane % R;
-  if (lane >= M * R || lane % R >= columns || m >= s.rows || j >= s.n) return;
-  if (s.bias) mine += bias_of(s.bias, s.bias_bf16, j);
+  if (!finishes) return;
   int64_t to = s.y_at[0];
 #pragma unroll
   for (int i = 1; i < M; ++i)
     if (m == i) to = s.y_at[i];
-  store_y(s.y, s.y_bf16, to + j, mine);
+  store_y(s.y, s.y_bf16, to + j, s.bias ? mine + bias : mine);
 }
 
 template <uint32_t Dtype, class X, int M>

@@ -126,12 +126,6 @@ Product Step::gate_up_product(const model::LayerWeights& l) const {
   return {middle_, l.gate_up, none_, gated_, l.feed_forward_norm, model_.config().norm_eps, true};
 }
 
-Product Step::output_product() const {
-  const model::DecoderWeights& w = model_.weights();
-  if (!joined_) return {last_normed_, w.output, none_, logits_};
-  return {last_hidden_, w.output, none_, logits_, w.output_norm, model_.config().norm_eps};
-}
-
 // One buffer for q, k and v where their weights are one matrix in every layer.
 void Step::make_attention_buffers() {
   const model::DecoderConfig& c = model_.config();
@@ -188,10 +182,10 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
     middle_ = buffer(RUDA_F32, {1, c.width});
     middle_row_ = view(middle_, {c.width});
     hidden_row_ = view(hidden_, {c.width});
-    joined_ = qkv_ && gate_up_ && is_block(w.output->layout().dtype) &&
-              std::all_of(w.layers.begin(), w.layers.end(), [](const model::LayerWeights& l) {
-                return is_block(l.qkv->layout().dtype) && is_block(l.gate_up->layout().dtype);
-              });
+    joined_ =
+        qkv_ && gate_up_ && std::all_of(w.layers.begin(), w.layers.end(), [](const model::LayerWeights& l) {
+          return is_block(l.qkv->layout().dtype) && is_block(l.gate_up->layout().dtype);
+        });
   }
   last_hidden_ = slice(hidden_, 0, tokens - 1, tokens);
   last_normed_ = buffer(RUDA_F32, {1, c.width});
@@ -279,7 +273,7 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
     }
     linear({gated_, l.down, middle_row_, middle_ ? hidden_ : delta_});
   }
-  linear(output_product());
+  linear({last_normed_, w.output, none_, logits_});
   ok(ruda_workspace_create(context, workspace_bytes_, workspace_.out()));
 }
 
@@ -372,12 +366,11 @@ void Step::run(const Cache& cache, const StopSign& stop) {
            bind(RUDA_EMBEDDING_Y, hidden_)},
           given);
   for (size_t i = 0; i < model_.weights().layers.size(); ++i) layer(cache, i, given);
-  if (!joined_)
-    execute(last_norm_,
-            {bind(RUDA_RMS_NORM_X, last_hidden_), bind(RUDA_RMS_NORM_GAMMA, model_.weights().output_norm),
-             bind(RUDA_RMS_NORM_Y, last_normed_)},
-            given);
-  multiply(output_product(), given);
+  execute(last_norm_,
+          {bind(RUDA_RMS_NORM_X, last_hidden_), bind(RUDA_RMS_NORM_GAMMA, model_.weights().output_norm),
+           bind(RUDA_RMS_NORM_Y, last_normed_)},
+          given);
+  multiply({last_normed_, model_.weights().output, none_, logits_}, given);
 }
 
 }  // namespace ruda::infer

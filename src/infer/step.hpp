@@ -71,10 +71,9 @@ class Step {
   void execute(const Owned<ruda_plan>& plan, std::initializer_list<ruda_binding> bindings,
                const ruda_exec_opts* opts);
   void multiply(const Product& product, const ruda_exec_opts* opts);
-  // The products of a layer, and of the last hidden state with the vocabulary.
+  // The products of a layer that a norm comes before.
   Product attention_product(const model::LayerWeights& layer) const;
   Product gate_up_product(const model::LayerWeights& layer) const;
-  Product output_product() const;
 
   const model::LanguageModel& model_;
   const Ref<Tensor> none_;  // the bias of products without one
