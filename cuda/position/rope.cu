@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/rope_constants.hpp"
 #include "device/convert.cuh"
+#include "device/dependent.cuh"
 #include "device/vec.cuh"
 #include "plan/op.hpp"
 #include "runtime/launch.hpp"
@@ -81,15 +82,26 @@ __global__ void __launch_bounds__(vector_threads)
   const T* from = x + token * a.x_token;
   T* to = y + token * a.y_token;
   const int half = int(a.half), pieces = half / n;
+  let_next_start();
+  wait_for_previous();
+  const int64_t tasks = a.heads * pieces;
+  int64_t task = threadIdx.x, head = 0, first = 0, second = 0;
+  int i = 0;
+  Vec<T, n> low, high;
+  const auto load = [&] {
+    if (task >= tasks) return;
+    head = task / pieces;
+    i = int(task - head * pieces) * n;
+    first = a.interleaved ? 2 * i : i, second = a.interleaved ? 2 * i + n : i + half;
+    low = load_vec<n>(from + head * a.x_head + first);
+    high = load_vec<n>(from + head * a.x_head + second);
+  };
+  load();  // on its way while the sines are computed
   const double position = position_of(a, positions, token);
-  for (int i = threadIdx.x; i < half; i += blockDim.x) turns[i] = turn_of(a, tensor, position, i);
+  for (int pair = threadIdx.x; pair < half; pair += blockDim.x)
+    turns[pair] = turn_of(a, tensor, position, pair);
   __syncthreads();
-  for (int64_t task = threadIdx.x; task < a.heads * pieces; task += blockDim.x) {
-    const int64_t h = task / pieces;
-    const int i = int(task - h * pieces) * n;
-    const int64_t first = a.interleaved ? 2 * i : i, second = a.interleaved ? 2 * i + n : i + half;
-    const auto low = load_vec<n>(from + h * a.x_head + first);
-    const auto high = load_vec<n>(from + h * a.x_head + second);
+  for (; task < tasks; task += blockDim.x, load()) {
     float u[n], v[n], p[n], q[n];
     if (a.interleaved) {
 #pragma unroll
@@ -118,16 +130,17 @@ __global__ void __launch_bounds__(vector_threads)
     }
     Vec<T, n> out;
     round_f32(u, out.at);
-    store_vec(to + h * a.y_head + first, out);
+    store_vec(to + head * a.y_head + first, out);
     round_f32(v, out.at);
-    store_vec(to + h * a.y_head + second, out);
+    store_vec(to + head * a.y_head + second, out);
   }
   copy_rest(from, to, a);
 }
 
 struct State {
   int64_t tokens;
-  Args args;  // of the first pairs
+  bool early;  // starts while the kernel before it ends
+  Args args;   // of the first pairs
 };
 
 const RopeConstants& constants_of(const Problem& p) {
@@ -147,6 +160,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   if (x.dim(0) > INT32_MAX) return "more than 2^31 - 1 tokens";
   State& s = prep.state<State>();
   s.tokens = x.layout->elements ? x.dim(0) : 0;
+  s.early = capability_of(p).code_arch >= dependent_arch;
   s.args.heads = x.dim(1), s.args.head_dim = x.dim(2), s.args.half = c.half;
   s.args.x_token = x.stride(0), s.args.x_head = x.stride(1);
   s.args.y_token = y.stride(0), s.args.y_head = y.stride(1);
@@ -195,9 +209,11 @@ void launch_vectors(const Launch& l) {
   if (s.tokens == 0) return;
   const int64_t tasks = s.args.heads * (s.args.half / vec_size<T>);
   const unsigned block = tasks <= 64 ? 64 : tasks <= 128 ? 128 : vector_threads;
-  rope_vectors<T><<<unsigned(s.tokens), block, 0, stream_of(l)>>>(
-      l.ptr<const T>(RUDA_ROPE_X), l.ptr<T>(RUDA_ROPE_Y), l.ptr<const void>(RUDA_ROPE_POSITIONS),
-      l.ptr<const float>(RUDA_ROPE_FREQUENCIES), s.args);
+  check_cuda(launch_dependent(s.early, rope_vectors<T>, unsigned(s.tokens), block, stream_of(l),
+                              l.ptr<const T>(RUDA_ROPE_X), l.ptr<T>(RUDA_ROPE_Y),
+                              l.ptr<const void>(RUDA_ROPE_POSITIONS),
+                              l.ptr<const float>(RUDA_ROPE_FREQUENCIES), s.args),
+             "rope");
   check_launch(l);
 }
 
