@@ -41,6 +41,23 @@ __global__ void __launch_bounds__(threads) matmul_finish(const __grid_constant__
   }
 }
 
+// Eight columns a thread, as bits.
+__global__ void __launch_bounds__(threads) matmul_lay_down(const __grid_constant__ Finish f) {
+  const int64_t j = (int64_t(blockIdx.x) * threads + threadIdx.x) * 8;
+  if (j >= f.n) return;
+  const int here = f.n - j < 8 ? int(f.n - j) : 8;
+  Vec<uint16_t, 8> bias{};
+  for (int i = 0; i < here; ++i) bias[i] = static_cast<const uint16_t*>(f.bias)[j + i];
+  const int64_t total = f.rows * f.count;
+  for (int64_t row = blockIdx.y; row < total; row += gridDim.y) {
+    uint16_t* to = static_cast<uint16_t*>(f.to) + row / f.rows * f.to_batch + row % f.rows * f.to_row + j;
+    if (here == 8 && reinterpret_cast<uintptr_t>(to) % 16 == 0)
+      store_vec(to, bias);
+    else
+      for (int i = 0; i < here; ++i) to[i] = bias[i];
+  }
+}
+
 __global__ void __launch_bounds__(threads) matmul_widen(const void* x, uint32_t dtype, float* to, int64_t n) {
   for (int64_t i = int64_t(blockIdx.x) * threads + threadIdx.x; i < n; i += int64_t(gridDim.x) * threads)
     to[i] = bias_value(x, dtype, i);
@@ -75,6 +92,12 @@ void run_finish(const Finish& f, cudaStream_t stream) {
     case RUDA_BF16: return matmul_finish<__nv_bfloat16><<<grid, threads, 0, stream>>>(f);
     default: return matmul_finish<float><<<grid, threads, 0, stream>>>(f);
   }
+}
+
+void run_lay_down(const Finish& f, cudaStream_t stream) {
+  const int64_t rows = f.rows * f.count;
+  const dim3 grid(unsigned((f.n + threads * 8 - 1) / (threads * 8)), unsigned(rows < 1024 ? rows : 1024));
+  matmul_lay_down<<<grid, threads, 0, stream>>>(f);
 }
 
 void run_widen(const void* x, uint32_t dtype, float* to, int64_t n, cudaStream_t stream) {

@@ -17,6 +17,8 @@ struct Finish {
 
 // to = activation(from + bias), rounded once.
 void run_finish(const Finish& f, cudaStream_t stream);
+// to = bias, in 16 bits: every row.
+void run_lay_down(const Finish& f, cudaStream_t stream);
 // x as F32 or bf16, dense rows; x is F32, F16 or BF16 with rows at any stride.
 void run_widen(const void* x, uint32_t dtype, float* to, int64_t n, cudaStream_t stream);
 void run_narrow(const float* x, int64_t stride, void* to_bf16, int64_t rows, int64_t n, cudaStream_t stream);

@@ -50,6 +50,7 @@ bool make_product(Context* context, const Request& request, Product& product, st
   product.context = context;
   product.bias = request.epilogue & epilogue_bias;
   product.scales = request.scales;
+  product.add_c = request.add_c;
   check(f.MatmulDescInit_internal(&product.desc, sizeof product.desc,
                                   request.tf32 ? compute_32f_tf32 : compute_32f, CUDA_R_32F),
         "matmul");
@@ -98,7 +99,7 @@ bool make_product(Context* context, const Request& request, Product& product, st
 }
 
 void run_product(const Product& product, const Operands& o, void* workspace, cudaStream_t stream) {
-  const float one = 1, zero = 0;
+  const float one = 1, beta = product.add_c ? 1.0f : 0.0f;
   // Addresses are attributes of the description, which other threads may read: they go into a copy.
   DescOpaque own;
   const DescOpaque* desc = &product.desc;
@@ -109,7 +110,7 @@ void run_product(const Product& product, const Operands& o, void* workspace, cud
     if (product.scales && o.a_scale) set(own, desc_scale_b, static_cast<const void*>(o.a_scale));
     desc = &own;
   }
-  check(functions().Matmul(product.context, desc, &one, o.b, &product.b, o.a, &product.a, &zero, o.c,
+  check(functions().Matmul(product.context, desc, &one, o.b, &product.b, o.a, &product.a, &beta, o.c,
                            &product.c, o.c, &product.c, &product.algo, workspace, product.workspace_bytes,
                            stream),
         "matmul");

@@ -20,7 +20,7 @@ struct Matrix {
 struct Request {
   Matrix a, b, c;
   int64_t count = 1;
-  bool tf32 = false;
+  bool tf32 = false, add_c = false;  // add_c: c = a * b + c
   int epilogue = epilogue_default;
   bool scales = false;  // of a and b, one F32 on the device each
   uint64_t workspace_limit = 0;
@@ -32,7 +32,7 @@ struct Product {
   LayoutOpaque a, b, c;
   Algo algo;
   uint64_t workspace_bytes;
-  bool bias, scales;
+  bool bias, scales, add_c;
 };
 
 struct Operands {

@@ -1,9 +1,10 @@
 // cuda/matmul/matmul_lt.cpp - matmul by cuBLASLt: one algorithm, picked when the plan is made.
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuBLASLt adds a bias to sums already rounded to a 16-bit c, and its GELU is an approximation. So its own
-// epilogues serve F32 results (bias, RELU) and RELU without a bias; everything else takes F32 sums and one
-// pass that adds, activates and rounds once.
+// cuBLASLt's epilogue adds a bias to sums already rounded to a 16-bit c, and its GELU is an approximation. So
+// its own epilogues serve F32 results (bias, RELU) and RELU. A bias of the dtype of a 16-bit c is laid down
+// in c, where the product adds to it before it rounds; everything else takes F32 sums and one pass that adds,
+// activates and rounds once.
 #include "matmul/matmul_lt.hpp"
 
 #include "core/error.hpp"
@@ -21,6 +22,7 @@ struct State {
   Finish finish;
   bool finished, sums_apart;  // a pass of our own follows; over sums in the workspace
   bool widen_bias;            // a 16-bit bias as F32 for cuBLASLt
+  bool bias_in_c;             // rows of c hold the bias before the product
   WorkspaceSlot workspace, sums, bias;
 };
 
@@ -127,7 +129,8 @@ Verdict prepare(const Problem& p, Prepare& prep) {
     views[i].type = lt::type_of(operands[i]->dtype()), views[i].alignment = 1u << operands[i]->align_log2;
   const bool relu = d.activation == RUDA_ACTIVATION_RELU;
   const bool bias_inside = bias.present && c_f32 && !fp8;
-  s.finished = (bias.present && !bias_inside) || (d.activation && !(relu && !fp8));
+  s.bias_in_c = bias.present && !c_f32 && !fp8 && bias.dtype() == c.dtype() && (relu || !d.activation);
+  s.finished = (bias.present && !bias_inside && !s.bias_in_c) || (d.activation && !(relu && !fp8));
   s.sums_apart = s.finished && !c_f32;
   if (!s.finished)
     request.epilogue = relu && bias_inside ? lt::epilogue_relu | lt::epilogue_bias
@@ -157,6 +160,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   }
   request.a = views[0], request.b = views[1], request.c = views[2];
   request.count = count;
+  request.add_c = s.bias_in_c;
   request.tf32 = tf32;
   request.scales = p[RUDA_MATMUL_A_SCALE].present || p[RUDA_MATMUL_B_SCALE].present;
   request.workspace_limit = p.workspace_limit;
@@ -164,6 +168,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   if (!lt::make_product(context, request, s.product, note)) return "cuBLASLt has no algorithm";
   s.workspace = prep.book<std::byte>(int64_t(s.product.workspace_bytes));
   if (s.finished) note += s.sums_apart ? ", F32 sums finished apart" : ", finished in place";
+  if (s.bias_in_c) note += ", bias laid down in c";
   prep.note(note);
   return nullptr;
 }
@@ -180,6 +185,11 @@ void run(const Launch& l) {
     bias = l.at<float>(s.bias);
   }
   void* c = l.ptr<void>(RUDA_MATMUL_C);
+  if (s.bias_in_c) {
+    Finish f = s.finish;
+    f.to = c, f.bias = bias;
+    run_lay_down(f, stream);
+  }
   lt::Operands o;
   o.a = l.ptr<const void>(RUDA_MATMUL_A), o.b = l.ptr<const void>(RUDA_MATMUL_B);
   o.c = s.sums_apart ? l.at<void>(s.sums) : c;

@@ -9,6 +9,22 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
+Gemv matmul_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k, int64_t step) {
+  // As in block_gemv. Several columns a warp also pay for several rows: each of a is loaded, from the
+  // first-level cache, once for all columns.
+  const int64_t steps = ceil_div(k, step),
+                multiprocessors = gpu.multiprocessors > 0 ? gpu.multiprocessors : 1;
+  Gemv choice{1, 1};
+  while (choice.splits < 4 && ceil_div(steps, choice.splits) > 4 && n * choice.splits < multiprocessors * 48)
+    choice.splits *= 2;
+  const int64_t warps = n * choice.splits, enough = multiprocessors * (rows == 1 ? 32 : 8);
+  if (warps >= 4 * enough)
+    choice.columns = 4;
+  else if (warps >= 2 * enough)
+    choice.columns = 2;
+  return choice;
+}
+
 BlockGemv block_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k) {
   // A warp takes 256 elements of k a step and has four steps in flight. More warps share a column while that
   // shortens the chain of loads and the GPU has warps to spare: 64 a multiprocessor are resident.

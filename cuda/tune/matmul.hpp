@@ -5,6 +5,13 @@
 
 namespace ruda::cuda::tune {
 
+// matmul with up to eight rows: columns of c a warp computes, and warps that share one column's k.
+// A warp takes `step` elements of k at a time.
+struct Gemv {
+  int columns, splits;
+};
+Gemv matmul_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k, int64_t step);
+
 // matmul_block with up to four rows: columns of y a warp computes, and warps that share one column's k.
 struct BlockGemv {
   int rows_per_warp, splits;

@@ -50,6 +50,8 @@ def random(dtype, *shape):
 def matmul(dtype, sizes, rest):
     m, n, k = sizes
     torch.backends.cuda.matmul.allow_tf32 = "tf32" in rest
+    if "weights" in rest:  # of another dtype: the peer has both operands in that
+        dtype = DTYPES[rest[rest.index("weights") + 1]]
     a, b = random(dtype, m, k), random(dtype, n, k)
     if dtype == torch.float8_e4m3fn:
         one = torch.ones((), device="cuda")

@@ -17,6 +17,21 @@ Capability gpu_of(int multiprocessors) {
 
 }  // namespace
 
+RUDA_TEST(tune_matmul_gemv) {
+  for (int multiprocessors : {0, 1, 40, 132, 1000})
+    for (int64_t n : {1, 192, 576, 1536, 4096, 49152, 1 << 20})
+      for (int64_t k : {1, 32, 256, 576, 1536, 4096, 1 << 16})
+        for (int64_t rows = 1; rows <= 8; ++rows) {
+          const Gemv c = matmul_gemv(gpu_of(multiprocessors), rows, n, k, 256);
+          CHECK(c.splits == 1 || c.splits == 2 || c.splits == 4, "splits is %d", c.splits);
+          CHECK(c.columns == 1 || c.columns == 2 || c.columns == 4, "columns is %d", c.columns);
+        }
+  const Capability h200 = gpu_of(132);
+  CHECK(matmul_gemv(h200, 1, 576, 1536, 256).splits == 2, "a short matrix does not share k");
+  CHECK(matmul_gemv(h200, 1, 4096, 4096, 256).columns == 1, "a matrix leaves multiprocessors idle");
+  CHECK(matmul_gemv(h200, 8, 4096, 4096, 256).columns == 4, "eight rows load a for every column");
+}
+
 RUDA_TEST(tune_block_gemv) {
   for (int multiprocessors : {0, 1, 40, 132, 1000})
     for (int64_t n : {1, 192, 576, 1536, 4096, 49152, 1 << 20})
