@@ -254,6 +254,13 @@ RUDA_TEST(matmul_block_shapes) {
     }
 }
 
+// Every rest of a row that is taken in groups of four or eight blocks, and every rest of the rows.
+RUDA_TEST(matmul_block_row_ends) {
+  for (uint32_t format : {RUDA_Q4_0, RUDA_Q4_1, RUDA_Q5_1, RUDA_Q8_0})
+    for (int64_t blocks = 1; blocks <= 17; ++blocks)
+      for (int64_t m : {1, 2, 3, 4}) check_case(env, {format, {m}, 4 + blocks % 4, 32 * blocks});
+}
+
 // Where a GPU gives a warp several columns, shares k between warps, or takes rows in groups of 64.
 RUDA_TEST(matmul_block_shares) {
   for (const BlockSize& f : {block_sizes[1], block_sizes[4], block_sizes[7]}) {
@@ -384,8 +391,14 @@ RUDA_TEST(matmul_block_special_scales) {
 // ranges.
 RUDA_TEST(matmul_block_same_bits) {
   const bool cpu = env.settings.backend == RUDA_BACKEND_CPU;
-  const int64_t n = 200, k = 768, most = 37;
-  for (uint32_t format : {RUDA_Q4_1, RUDA_Q4_K, RUDA_Q8_0}) {
+  struct Weights {
+    uint32_t format;
+    int64_t n, k;
+  };
+  const int64_t most = 37;
+  for (const auto& [format, n, k] :
+       {Weights{RUDA_Q4_1, 200, 768}, Weights{RUDA_Q4_1, 203, 576}, Weights{RUDA_Q4_1, 199, 672},
+        Weights{RUDA_Q4_0, 201, 608}, Weights{RUDA_Q4_K, 200, 768}, Weights{RUDA_Q8_0, 203, 736}}) {
     OpRun op(env, "matmul_block");
     const auto x = op.random_input(X, RUDA_F32, {most, k});
     op.input_bytes(W, format, {n, k}, random_blocks(env, format, n, k));
