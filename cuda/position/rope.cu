@@ -84,24 +84,15 @@ __global__ void __launch_bounds__(vector_threads)
   const int half = int(a.half), pieces = half / n;
   let_next_start();
   wait_for_previous();
-  const int64_t tasks = a.heads * pieces;
-  int64_t task = threadIdx.x, head = 0, first = 0, second = 0;
-  int i = 0;
-  Vec<T, n> low, high;
-  const auto load = [&] {
-    if (task >= tasks) return;
-    head = task / pieces;
-    i = int(task - head * pieces) * n;
-    first = a.interleaved ? 2 * i : i, second = a.interleaved ? 2 * i + n : i + half;
-    low = load_vec<n>(from + head * a.x_head + first);
-    high = load_vec<n>(from + head * a.x_head + second);
-  };
-  load();  // on its way while the sines are computed
   const double position = position_of(a, positions, token);
-  for (int pair = threadIdx.x; pair < half; pair += blockDim.x)
-    turns[pair] = turn_of(a, tensor, position, pair);
+  for (int i = threadIdx.x; i < half; i += blockDim.x) turns[i] = turn_of(a, tensor, position, i);
   __syncthreads();
-  for (; task < tasks; task += blockDim.x, load()) {
+  for (int64_t task = threadIdx.x; task < a.heads * pieces; task += blockDim.x) {
+    const int64_t h = task / pieces;
+    const int i = int(task - h * pieces) * n;
+    const int64_t first = a.interleaved ? 2 * i : i, second = a.interleaved ? 2 * i + n : i + half;
+    const auto low = load_vec<n>(from + h * a.x_head + first);
+    const auto high = load_vec<n>(from + h * a.x_head + second);
     float u[n], v[n], p[n], q[n];
     if (a.interleaved) {
 #pragma unroll
@@ -130,9 +121,9 @@ __global__ void __launch_bounds__(vector_threads)
     }
     Vec<T, n> out;
     round_f32(u, out.at);
-    store_vec(to + head * a.y_head + first, out);
+    store_vec(to + h * a.y_head + first, out);
     round_f32(v, out.at);
-    store_vec(to + head * a.y_head + second, out);
+    store_vec(to + h * a.y_head + second, out);
   }
   copy_rest(from, to, a);
 }
