@@ -1,7 +1,8 @@
 # tests/gpu.py - runs one section of tests/gpu.sh: finds the test programs, runs them, writes JSON and a table.
 # SPDX-License-Identifier: Apache-2.0
 """usage: gpu.py targets BUILD FAMILIES              ninja targets of the programs
-gpu.py suites|sanitize|bench|chat BUILD FAMILIES --out DIR --level N --minutes N [--peers] [--model FILE]"""
+gpu.py suites|sanitize|bench|chat BUILD FAMILIES --out DIR --level N --minutes N [--jobs N] [--peers]
+                                                    [--model FILE]"""
 
 import argparse
 import array
@@ -11,11 +12,12 @@ import json
 import os
 import pathlib
 import re
-import shutil
-import signal
 import subprocess
 import sys
 import time
+
+import gpu_sanitize
+from gpu_run import run, tail
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped", re.M)
@@ -42,27 +44,6 @@ def programs(families):
     return found
 
 
-def run(command, seconds):
-    """(exit code or None past the time, output, seconds)"""
-    started = time.monotonic()
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    try:
-        output, _ = process.communicate(timeout=max(seconds, 1))
-        code = process.returncode
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-        code = None
-    return code, output, time.monotonic() - started
-
-
 def machine():
     query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
     facts = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
@@ -82,10 +63,6 @@ def machine():
     if os.environ.get("RUDA_COMMIT"):
         facts["commit"] = os.environ["RUDA_COMMIT"]
     return facts
-
-
-def tail(output, lines=25):
-    return "\n".join(output.strip().splitlines()[-lines:])
 
 
 def cases(output):
@@ -135,77 +112,7 @@ def suites(options, deadline):
 
 
 def sanitize(options, deadline):
-    tool = shutil.which("compute-sanitizer") or next(
-        (
-            str(p)
-            for p in pathlib.Path("/usr/local").glob("cuda*/**/compute-sanitizer")
-            if os.access(p, os.X_OK)
-        ),
-        None,
-    )
-    if not tool:
-        print("sanitize: skipped, compute-sanitizer is not installed")
-        return [{"result": "skipped", "output": "compute-sanitizer is not installed"}], True
-    entries = [
-        e
-        for e in programs(options.families)
-        if e[0] != "cuda" and (pathlib.Path(options.build) / e[2]).exists()
-    ]
-    jobs = [(check, entry) for entry in entries for check in ("memcheck", "racecheck")]
-    share = max(20, (deadline - time.monotonic()) * 6 / max(len(jobs), 1))
-
-    def one(job):
-        check, (family, op, program) = job
-        left = deadline - time.monotonic()
-        row = {"family": family, "op": op, "check": check}
-        if left < 10:
-            return row | {"result": "skipped", "output": "no time was left"}
-        command = [tool, "--tool", check, "--error-exitcode", "86"]
-        command += [
-            pathlib.Path(options.build) / program,
-            "--backend",
-            "cuda",
-            "--level",
-            "0",
-            "--seed",
-            "1",
-        ]
-        code, output, seconds = run(command, min(share, left))
-        row |= {"seconds": round(seconds, 1)}
-        if re.search(
-            r"Device not supported|not supported on this|Unable to (find|attach)|LibraryNotLoaded", output
-        ):
-            return row | {"result": "refused", "output": tail(output, 5)}
-        errors = re.search(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard", output)
-        found = int(next((n for n in errors.groups() if n), 0)) if errors else 0
-        if found or code == 86 or "========= Invalid" in output or "Potential" in output:
-            return row | {"result": "failed", "errors": found, "output": tail(output, 60)}
-        if code is None:
-            return row | {"result": "stopped", "output": "nothing found before its time was over"}
-        return row | {
-            "result": "passed" if code == 0 else "failed",
-            "output": "" if code == 0 else tail(output),
-        }
-
-    rows = []
-    with concurrent.futures.ThreadPoolExecutor(6) as pool:
-        for row in pool.map(one, jobs):
-            rows.append(row)
-            print(
-                f'  {row["result"]:8} {row["check"]:10} {row["family"]}/{row["op"]} ({row.get("seconds", 0)} s)',
-                flush=True,
-            )
-    for row in rows:
-        if row["result"] in ("failed", "refused"):
-            print(f'---- {row["check"]} {row["family"]}/{row["op"]}: {row["result"]}\n{row["output"]}')
-    counts = {
-        name: sum(row["result"] == name for row in rows)
-        for name in ("passed", "failed", "stopped", "refused", "skipped")
-    }
-    print("sanitize: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
-    if counts["refused"]:
-        print("sanitize: this machine refuses compute-sanitizer; those checks count as skipped")
-    return rows, counts["failed"] == 0
+    return gpu_sanitize.sanitize(options, deadline, programs(options.families))
 
 
 def bench(options, deadline):
@@ -343,6 +250,7 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--level", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=7.5)
+    parser.add_argument("--jobs", type=int, default=0)
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--model")
     options = parser.parse_args()

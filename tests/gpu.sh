@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # usage: tests/gpu.sh [--only SECTIONS] [--family NAME] [--build DIR] [--out DIR] [--level 0..3] [--minutes N]
-#                     [--model FILE.gguf]
+#                     [--jobs N] [--model FILE.gguf]
 #
 #   --only LIST    of suites,sanitize,bench,chat (default all four); each ends within --minutes (default 7.5)
 #   --model FILE   what chat runs: greedy tokens of CPU and GPU side by side, tokens a second, an answer; without it
@@ -12,6 +12,7 @@
 #   --build DIR    use the library and test programs of this build folder as they are; else build-gpu is built here
 #   --out DIR      where the results go as JSON; default $OUT, else build-gpu/results
 #   --level N      how much each suite tries (default 0)
+#   --jobs N       sanitizer processes side by side; default half the processors, at most 8
 #   --no-peers     benchmarks without PyTorch beside them
 #
 # Needs nvcc of CUDA 13, g++, Meson, Ninja and Python 3; no network, no cmocka, no SWIG. With --build only Python.
@@ -19,12 +20,12 @@
 set -u
 LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
 cd "$(dirname "$0")/.." || exit 1
-only=suites,sanitize,bench,chat family= build= out=${OUT:-} level=0 minutes=7.5 peers=yes model=${RUDA_MODEL:-}
+only=suites,sanitize,bench,chat family= build= out=${OUT:-} level=0 minutes=7.5 jobs=0 peers=yes model=${RUDA_MODEL:-}
 fail() { echo "tests/gpu.sh: $*" >&2; exit 2; }
 while [ $# -gt 0 ]; do
   case $1 in
     --no-peers) peers=; shift; continue ;;
-    --only | --family | --build | --out | --level | --minutes | --model) [ $# -ge 2 ] || fail "$1 needs a value" ;;
+    --only | --family | --build | --out | --level | --minutes | --jobs | --model) [ $# -ge 2 ] || fail "$1 needs a value" ;;
     -h | --help) sed -n '/^# usage/,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0"; exit 0 ;;
     *) fail "unknown option $1; see --help" ;;
   esac
@@ -35,6 +36,7 @@ while [ $# -gt 0 ]; do
     --out) out=$2 ;;
     --level) level=$2 ;;
     --minutes) minutes=$2 ;;
+    --jobs) jobs=$2 ;;
     --model) model=$2 ;;
   esac
   shift 2
@@ -70,7 +72,7 @@ mkdir -p "$out"
 
 status=0
 for section in $(echo "$only" | tr , ' '); do
-  python3 tests/gpu.py "$section" "$build" "$family" --out "$out" --level "$level" --minutes "$minutes" ${peers:+--peers} \
+  python3 tests/gpu.py "$section" "$build" "$family" --out "$out" --level "$level" --minutes "$minutes" --jobs "$jobs" ${peers:+--peers} \
     ${model:+--model "$model"}
   result=$?
   [ $result = 77 ] && exit 77

@@ -42,7 +42,10 @@ def main():
     if "bench" in parts:
         print("## Operators\n\nMedians of event timings, the L2 cache flushed before each; `peer` is PyTorch in the same run.\n")
         rows = []
+        hosts = [r for r in parts["bench"]["result"]["rows"] if r["name"].startswith("host ")]
         for r in parts["bench"]["result"]["rows"]:
+            if r in hosts:
+                continue
             seconds, peer = r["median_s"], r.get("peer")
             speed = f'{r["flops"] / seconds / 1e12:.1f} TFLOP/s' if r["flops"] > 50 * r["bytes"] else ""
             rows.append(
@@ -50,6 +53,17 @@ def main():
                 + ([f'{peer["median_s"] * 1e6:.2f}', f'{peer["median_s"] / seconds:.2f}'] if peer else ["", ""])
             )
         table(["case", "kernel", "us", "speed", "peer us", "peer / ours"], rows)
+        if hosts:
+            print("## Host\n\nTime of the calling thread in batches that leave room in the launch queue; min and median of 300.\n")
+            table(
+                ["case", "min ns", "median ns", "above a bare launch, min", "median", "PyTorch ns"],
+                [
+                    [r["name"][5:], f'{r["min_s"] * 1e9:.0f}', f'{r["median_s"] * 1e9:.0f}']
+                    + [f"{r[key] * 1e9:.0f}" if r.get(key) else "" for key in ("above_bare_min_s", "above_bare_median_s")]
+                    + [f'{r["peer"]["median_s"] * 1e9:.0f}' if r.get("peer") else ""]
+                    for r in hosts
+                ],
+            )
     for name in ("suites", "sanitize"):
         if name not in parts:
             continue
@@ -57,6 +71,22 @@ def main():
         for row in parts[name]["result"]:
             counts[row["result"]] = counts.get(row["result"], 0) + 1
         print(f"## {name}\n\n" + ", ".join(f"{count} {result}" for result, count in sorted(counts.items())) + ".\n")
+        checks = [row for row in parts[name]["result"] if "of_cases" in row]
+        if checks:
+            table(
+                ["check", "suite", "result", "kernels", "kernels and codes", "cases"],
+                [
+                    [
+                        row["check"],
+                        f'{row["family"]}/{row["op"]}',
+                        row["result"],
+                        f'{len(row["kernels"])} of {len(row["kernels"]) + len(row["kernels_missing"])}',
+                        f'{row["codes"]} of {row["of_codes"]}',
+                        f'{row["cases"]} of {row["of_cases"]}',
+                    ]
+                    for row in checks
+                ],
+            )
 
 
 main()

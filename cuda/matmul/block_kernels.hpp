@@ -12,13 +12,16 @@ struct Gemv {
   const void* x;
   const uint8_t* weights;
   const void* bias;
+  const float* gamma;  // of the norm before the product; null for none
   void* y;
+  float eps;
   bool x_bf16, bias_bf16, y_bf16;
+  bool gated;  // rows n .. 2 n - 1 of the weights are the partners of the gate's
   bool early;  // the GPU starts a kernel while the one before it ends
   int rows;    // of x, at most 4
   int units;   // of eight elements in a row of weights
   int splits, rows_per_warp;
-  int64_t n, row_bytes;
+  int64_t n, row_bytes;      // n: columns of y
   int64_t x_at[4], y_at[4];  // first elements of the rows
 };
 
@@ -73,6 +76,26 @@ template <uint32_t Dtype>
 cudaError_t allow_staged(const Staged& args);
 template <uint32_t Dtype>
 void run_staged(const Staged& args, cudaStream_t stream);
+
+// Rows of x as bf16 rows of k elements, divided by their root mean square and times gamma.
+struct Norm {
+  const void* x;
+  const float* gamma;
+  void* to;
+  float eps;
+  bool x_bf16;
+  int64_t rows, k, x_stride;
+};
+void run_norm(const Norm& args, cudaStream_t stream);
+
+// y[i, j] = silu(sums[i, j]) * sums[i, n + j], of sums [rows, 2 n].
+struct Gate {
+  const float* sums;
+  void* y;
+  bool y_bf16;
+  int64_t rows, n, y_stride;
+};
+void run_gate(const Gate& args, cudaStream_t stream);
 
 template <uint32_t Dtype>
 void run_gemv(const Gemv& args, cudaStream_t stream);

@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/op_run.hpp"
 
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -438,35 +437,4 @@ RUDA_TEST(report) {
   MUST(ruda_backend_report(text, sizeof text, nullptr));
   CHECK(std::strstr(text, "CUDA: driver ") && std::strstr(text, "cuBLASLt: "), "%s", text);
   std::printf("%s", text);
-}
-
-// What drawing memory from the cache costs a caller, with the handle and the layout.
-RUDA_BENCH(tensor_from_the_cache) {
-  for (int64_t count : {int64_t(256), int64_t(1) << 20}) {
-    ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
-    desc.dtype = RUDA_F32;
-    desc.rank = 1;
-    desc.shape = &count;
-    ruda_tensor tensor = nullptr;
-    const auto once = [&] {
-      MUST(ruda_tensor_create(env.context, &desc, &tensor));
-      ruda_release(tensor);
-    };
-    once();
-    const auto start = std::chrono::steady_clock::now();
-    constexpr int rounds = 100000;
-    for (int i = 0; i < rounds; ++i) once();
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / rounds;
-    std::printf("tensor of %lld floats created and released: %.0f ns\n", (long long)count, seconds * 1e9);
-    if (env.settings.json.empty()) continue;
-    if (std::FILE* file = std::fopen(env.settings.json.c_str(), "a")) {
-      std::fprintf(
-          file,
-          "{\"name\": \"create and release a tensor of %lld floats\", \"kernel\": \"host\", \"min_s\": %.9g, "
-          "\"median_s\": %.9g, \"bytes\": 0, \"flops\": 0, \"host_s\": %.9g, \"graph_s\": 0}\n",
-          (long long)count, seconds, seconds, seconds);
-      std::fclose(file);
-    }
-  }
 }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/op_run.hpp"
 
+#include "support/picks.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -15,6 +17,10 @@ namespace {
 
 constexpr uint64_t guard = 4096, page = 65536;
 constexpr uint8_t guard_byte = 0xA5;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 struct FloatFormat {
   int mantissa_bits, exponent_bits, bias;
@@ -363,10 +369,30 @@ std::vector<std::string> OpRun::kernels() const {
   return names;
 }
 
+uint64_t OpRun::operand_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& [slot, buffer] : buffers_) bytes += buffer->span();
+  return bytes;
+}
+
+// Dtypes of the operands and what the plan says of its kernel, as one word.
+std::string OpRun::code_of(ruda_plan plan) const {
+  std::string word;
+  for (const auto& [slot, buffer] : buffers_)
+    word += std::to_string(slot) + ":" + std::to_string(buffer->dtype) + ",";
+  char text[4096];
+  MUST(ruda_plan_explain(plan, text, sizeof text, nullptr));
+  word.append(text, std::strcspn(text, "\n"));
+  std::replace(word.begin(), word.end(), ' ', '_');
+  return word;
+}
+
 int OpRun::each_kernel(const Create& create, const std::function<void(const std::string&)>& verify) {
   int ran = 0;
   const auto bound = bindings();
+  const int number = picks::begin_case();
   for (const std::string& kernel : kernels()) {
+    if (!picks::wants_case(number, kernel)) continue;
     ruda_plan_options options = RUDA_PLAN_OPTIONS_INIT;
     options.kernel = kernel.c_str();
     ruda_plan plan = nullptr;
@@ -384,13 +410,17 @@ int OpRun::each_kernel(const Create& create, const std::function<void(const std:
     MUST(ruda_workspace_wrap(env_.context, workspace_data, info.workspace_bytes, &workspace));
 
     std::map<uint32_t, std::vector<uint8_t>> first;
+    double seconds = 0;
     for (int round = 0; round < 2; ++round) {
       workspace_memory.poison();
       for (const auto& [slot, yes] : is_output_)
         if (yes) buffers_[slot]->poison();
       for (const auto& [slot, values] : initial_) buffers_[slot]->set(values);
+      MUST(ruda_stream_sync(env_.stream));
+      const auto start = std::chrono::steady_clock::now();
       MUST(ruda_plan_execute(plan, env_.stream, workspace, bound.data(), uint32_t(bound.size()), nullptr));
       MUST(ruda_stream_sync(env_.stream));
+      seconds = seconds_since(start);
       for (const auto& [slot, buffer] : buffers_) {
         const bool written = is_output_.count(slot) || is_inout_.count(slot);
         bool shared = false;
@@ -406,20 +436,17 @@ int OpRun::each_kernel(const Create& create, const std::function<void(const std:
       workspace_memory.check_untouched((kernel + ": workspace").c_str(), false);
     }
     verify(kernel);
+    picks::note_case(number, kernel, operand_bytes() + info.workspace_bytes, seconds, code_of(plan));
     ruda_release(workspace);
     ruda_release(plan);
     ++ran;
   }
-  CHECK(ran > 0 || !env_.settings.kernel.empty(), "%s: no kernel takes the case: %s", op_.c_str(),
-        last_message().c_str());
+  CHECK(ran > 0 || !env_.settings.kernel.empty() || picks::picking(), "%s: no kernel takes the case: %s",
+        op_.c_str(), last_message().c_str());
   return ran;
 }
 
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 struct Timing {
   double best = 0, median = 0;

@@ -37,6 +37,8 @@ class Buffer {
   // Notes a failure when a byte outside the elements (or, for an input, any byte) changed.
   void check_untouched(const char* name, bool elements_too);
 
+  uint64_t span() const { return span_; }  // bytes
+
   ruda_tensor tensor = nullptr;
   ruda_tensor_desc desc{};
   Shape shape, strides;
@@ -92,6 +94,8 @@ class OpRun {
  private:
   std::vector<ruda_binding> bindings() const;
   std::vector<std::string> kernels() const;
+  uint64_t operand_bytes() const;
+  std::string code_of(ruda_plan plan) const;
   Env& env_;
   std::string op_;
   std::map<uint32_t, std::unique_ptr<Buffer>> buffers_;

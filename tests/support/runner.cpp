@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/runner.hpp"
 
+#include "support/picks.hpp"
+
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
@@ -28,7 +30,7 @@ std::string current_case;
 [[noreturn]] void usage(const char* text) {
   std::fprintf(stderr,
                "%s\noptions: --backend cpu|cuda --kernel NAME --level 0..3 --seed N --filter TEXT --bench "
-               "--json FILE\n",
+               "--json FILE --list FILE --pick FILE --seconds N\n",
                text);
   std::exit(2);
 }
@@ -61,6 +63,12 @@ Settings parse(int argc, char** argv) {
       s.filter = value;
     else if (option == "--json")
       s.json = value;
+    else if (option == "--list")
+      s.list = value;
+    else if (option == "--pick")
+      s.pick = value;
+    else if (option == "--seconds")
+      s.seconds = std::atof(value.c_str());
     else
       usage(("unknown option " + option).c_str());
   }
@@ -139,14 +147,23 @@ int main(int argc, char** argv) {
   using namespace ruda::test;
   const Settings settings = parse(argc, argv);
   int passed = 0, failed = 0, skipped = 0;
+  try {
+    picks::open(settings.pick, settings.list, settings.seconds);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 2;
+  }
   for (const Entry& entry : entries()) {
     if (entry.bench != settings.bench) continue;
     if (!settings.filter.empty() && !std::strstr(entry.name, settings.filter.c_str())) continue;
+    if (!picks::wants_test(entry.name)) continue;
+    picks::begin_test(entry.name);
     const int before = failures;
     set_case("");
     bool skip = false;
     try {
       Env env(settings);
+      picks::begin_test(entry.name);  // the clock leaves the context out
       entry.body(env);
     } catch (const Skip& reason) {
       skip = true;
@@ -154,6 +171,7 @@ int main(int argc, char** argv) {
     } catch (const std::exception& error) {
       failure(argv[0], 0, "%s", error.what());
     }
+    picks::end_test();
     if (skip) {
       ++skipped;
     } else if (failures == before) {

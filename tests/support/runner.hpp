@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A test program is one or more files with RUDA_TEST functions, linked with runner.cpp, which holds main().
-// Options: --backend cpu|cuda, --kernel NAME, --level 0..3, --seed N, --filter TEXT, --bench, --json FILE.
+// Options: --backend cpu|cuda, --kernel NAME, --level 0..3, --seed N, --filter TEXT, --bench, --json FILE,
+// --list FILE, --pick FILE, --seconds N (support/picks.hpp).
 #pragma once
 #include <ruda/ruda.h>
 
@@ -23,6 +24,8 @@ struct Settings {
   std::string filter;
   bool bench = false;
   std::string json;
+  std::string pick, list;
+  double seconds = 0;  // 0 = no limit
 };
 
 // One context and stream a test, and the random numbers of the run.

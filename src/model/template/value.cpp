@@ -35,7 +35,7 @@ bool is_number(const Value& value) { return value.boolean() || value.integer() |
 int compare_numbers(const Value& a, const Value& b) {
   int64_t x, y;
   if (a.as_integer(x) && b.as_integer(y)) return x < y ? -1 : x > y;
-  double p, q;
+  double p = 0, q = 0;
   a.as_real(p);
   b.as_real(q);
   return p < q ? -1 : p > q;
