@@ -96,6 +96,7 @@ ruda_status ruda_session_prompt_chat(ruda_session session, const ruda_chat_messa
   return guard(__func__, [&] {
     const Use use(session);
     Session& s = *use;
+    RUDA_CHECK(count, RUDA_E_ARGUMENT, 2, "count is 0, expected at least 1 message");
     const auto tokenizer = handle_of<ruda_tokenizer>(s.model().tokenizer());
     uint64_t needed = 0;
     infer::ok(ruda_chat_render(tokenizer, messages, count, options, nullptr, 0, &needed), true);
