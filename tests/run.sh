@@ -5,8 +5,8 @@
 # usage: tests/run.sh [--level 0..3] [--suite NAME] [--backend cpu|cuda] [--kernel NAME] [--no-install]
 #
 #   --level N     how much of each operator's grid: 0 a sample (the default), 1 more, 2 the whole grid, 3 also
-#                 what takes hours; the address sanitizer and the fuzzers run at every level, the thread
-#                 sanitizer from 1 on, always with the sample
+#                 what takes hours; sanitizers always run with the sample, the thread sanitizer at level 0 no
+#                 more than the suites that use threads and the operators' cases for the context's threads
 #   --suite NAME  one suite only: lint abi ops core tensor plan cpu store model ... (a folder of tests/), or
 #                 asan, tsan, fuzz, install
 #   --backend B   run the operators on this backend; a missing GPU is skipped
@@ -14,7 +14,7 @@
 #   --no-install  install nothing
 #
 # Order: the plain build and every suite, then the build for address sanitizer and fuzzers with both, then the
-# thread sanitizer (from level 1 on). On two cores with nothing cached the whole takes about 40 minutes at
+# thread sanitizer. On two cores with nothing cached the whole takes about 40 minutes at
 # most; docs/testing.md says what takes how long.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -144,7 +144,8 @@ fi
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 options=allocator_may_return_null=1:detect_stack_use_after_return=1
 export ASAN_OPTIONS=$options:detect_leaks=1
-export TSAN_OPTIONS=allocator_may_return_null=1:halt_on_error=1:second_deadlock_stack=1
+# Children of a process with threads start threads of their own.
+export TSAN_OPTIONS=allocator_may_return_null=1:halt_on_error=1:second_deadlock_stack=1:die_after_fork=0
 if [ "$backend" = cpu ] && { wants asan || wants fuzz; }; then
   targets=
   [ "$suite" != fuzz ] || targets=fuzzers
@@ -171,7 +172,8 @@ if [ "$backend" = cpu ] && wants fuzz; then
     check build-asan fuzz --suite fuzz
   fi
 fi
-if [ "$backend" = cpu ] && { [ "$suite" = tsan ] || { wants tsan && [ "$asked_level" -ge 1 ]; }; }; then
+if [ "$backend" = cpu ] && wants tsan; then
+  [ "$asked_level" -ge 1 ] || targets=thread_programs small="--suite threads"
   build build-tsan tsan $checked -Db_sanitize=thread && check build-tsan tsan -t 3 $small
 fi
 

@@ -13,6 +13,7 @@ namespace ruda::cuda {
 namespace {
 
 constexpr int threads = 128;
+constexpr int ahead = 2;  // elements of a row that a thread loads before it knows where they go
 constexpr uint32_t K = RUDA_PAGED_APPEND_K, V = RUDA_PAGED_APPEND_V, K_CACHE = RUDA_PAGED_APPEND_K_CACHE,
                    V_CACHE = RUDA_PAGED_APPEND_V_CACHE;
 
@@ -39,18 +40,36 @@ __global__ void __launch_bounds__(threads) append_rows(const __grid_constant__ A
   const uint32_t i = blockIdx.x;
   let_next_start();
   wait_for_previous();
+  // The rows are on their way while the schedule tells where they go.
+  From rows[2][ahead];
+#pragma unroll
+  for (int part = 0; part < 2; ++part)
+#pragma unroll
+    for (int n = 0; n < ahead; ++n) {
+      const Rows& r = a.parts[part];
+      const uint32_t e = threadIdx.x + n * threads;
+      if (part < a.part_count && e < r.elements)
+        rows[part][n] =
+            static_cast<const From*>(r.rows)[i * r.row_stride + e / r.dim * r.head_stride + e % r.dim];
+    }
   const uint32_t queries = a.words[0], sequence = a.words[PagedSchedule::ids_word + i],
                  position = a.words[a.positions_word + i];
   if (i >= queries) return;
   const uint32_t page = a.words[a.tables_word + uint64_t(sequence) * a.table_stride + position / a.page_size];
-  for (int part = 0; part < a.part_count; ++part) {
+#pragma unroll
+  for (int part = 0; part < 2; ++part) {
+    if (part >= a.part_count) break;
     const Rows& r = a.parts[part];
     const From* from = static_cast<const From*>(r.rows) + i * r.row_stride;
     To* to = static_cast<To*>(r.cache) + page * r.page_stride + position % a.page_size * r.slot_stride;
-    for (uint32_t e = threadIdx.x; e < r.elements; e += threads) {
-      const uint32_t h = e / r.dim, d = e % r.dim;
-      to[h * r.cache_head_stride + d] = To(float(from[h * r.head_stride + d]));
-    }
+    const auto store = [&](uint32_t e, From x) {
+      to[e / r.dim * r.cache_head_stride + e % r.dim] = To(float(x));
+    };
+#pragma unroll
+    for (int n = 0; n < ahead; ++n)
+      if (threadIdx.x + n * threads < r.elements) store(threadIdx.x + n * threads, rows[part][n]);
+    for (uint32_t e = threadIdx.x + ahead * threads; e < r.elements; e += threads)
+      store(e, from[e / r.dim * r.head_stride + e % r.dim]);
     __syncthreads();  // one cache for both holds the rows of v
   }
 }

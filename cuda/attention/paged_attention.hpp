@@ -22,6 +22,10 @@ struct Args {
   uint32_t q_dtype;  // of out too
   float scale;
   bool causal;
+  // Of paged_attention_decode.cu: pages of the cache; 16-byte loads fit q; starts while the kernel before it
+  // ends.
+  uint32_t pages;
+  bool q_vectors, early;
 };
 
 // What the plan fixes.
@@ -42,7 +46,7 @@ bool ready(const Launch& launch);
 // A block a query, kv head and part: for few queries a history (paged_attention_decode.cu).
 struct Decode {
   State base;
-  bool cluster, early;  // early: starts while the kernel before it ends
+  bool cluster;
   uint8_t lanes, heads;
 };
 Verdict plan_decode(const Problem& problem, Prepare& prep, Decode& decode);

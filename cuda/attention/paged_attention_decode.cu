@@ -2,10 +2,11 @@
 // share each key and value.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A block serves one query, one kv head (a tile of its group) and one part of the history. Lanes in a row
-// hold eight elements each of a key, which is one or two 16-byte loads; a row of lanes walks its own keys
-// with its own running softmax. Rows, warps and parts are merged in ascending order. Up to eight parts form a
-// cluster that merges in shared memory; more go through the workspace.
+// A block serves one query, one kv head (a tile of its group) and one part of the history: every `parts`-th
+// stretch of keys, so that the first pages can be looked up before the length is known. Lanes in a row hold
+// eight elements each of a key, which is one or two 16-byte loads; a row of lanes walks its own keys with its
+// own running softmax. Rows, warps and parts are merged in ascending order. Up to eight parts form a cluster
+// that merges in shared memory; more go through the workspace.
 #include "attention/paged_attention.hpp"
 #include "attention/softmax_state.cuh"
 #include "device/convert.cuh"
@@ -32,33 +33,73 @@ struct Sums {
   float largest[Heads], weight[Heads], value[Heads][lane_elements];
 };
 
+// A lane's elements as they lie in memory: loads in flight keep whole registers until they are used.
 template <class C>
-struct alignas(16) Lane {
-  C at[lane_elements];
+struct Lane {
+  uint4 raw[sizeof(C) / 2];
 };
 
 template <class C>
 __device__ inline void load_lane(const C* from, bool active, Lane<C>& to) {
-  if (active) return load_run(from, to.at);
 #pragma unroll
-  for (int i = 0; i < lane_elements; ++i) to.at[i] = from_f32<C>(0.0f);
+  for (int i = 0; i < int(sizeof(C) / 2); ++i)
+    to.raw[i] = active ? reinterpret_cast<const uint4*>(from)[i] : uint4{};
+}
+
+__device__ inline void unpack(const Lane<float>& lane, float (&to)[lane_elements]) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    to[4 * i] = __uint_as_float(lane.raw[i].x), to[4 * i + 1] = __uint_as_float(lane.raw[i].y);
+    to[4 * i + 2] = __uint_as_float(lane.raw[i].z), to[4 * i + 3] = __uint_as_float(lane.raw[i].w);
+  }
+}
+__device__ inline void unpack_pair(__half, uint32_t word, float* to) {
+  const float2 pair = __half22float2(reinterpret_cast<const __half2&>(word));
+  to[0] = pair.x, to[1] = pair.y;
+}
+__device__ inline void unpack_pair(__nv_bfloat16, uint32_t word, float* to) {
+  to[0] = __uint_as_float(word << 16), to[1] = __uint_as_float(word & 0xFFFF0000u);
+}
+template <class C>
+__device__ inline void unpack(const Lane<C>& lane, float (&to)[lane_elements]) {
+  unpack_pair(C{}, lane.raw[0].x, to), unpack_pair(C{}, lane.raw[0].y, to + 2);
+  unpack_pair(C{}, lane.raw[0].z, to + 4), unpack_pair(C{}, lane.raw[0].w, to + 6);
+}
+
+// A load that is not put off until its value is needed.
+__device__ inline uint32_t load_now(const uint32_t* from) {
+  uint32_t value;
+  asm volatile("ld.global.u32 %0, [%1];" : "=r"(value) : "l"(from));
+  return value;
 }
 
 // The queries of a lane, scaled. All loads are on their way before the first is used.
 template <class T, int Heads>
 __device__ inline void load_queries(const Args& a, int64_t from, uint32_t heads, bool active,
                                     float (&q)[Heads][lane_elements]) {
-  T raw[Heads][lane_elements];
+  const T* first = static_cast<const T*>(a.q) + from;
+  if (a.q_vectors) {
+    Lane<T> raw[Heads];
+#pragma unroll
+    for (int h = 0; h < Heads; ++h) load_lane(first + h * a.q_head_stride, h < int(heads) && active, raw[h]);
+#pragma unroll
+    for (int h = 0; h < Heads; ++h) unpack(raw[h], q[h]);
+  } else {
+    T raw[Heads][lane_elements];
+#pragma unroll
+    for (int h = 0; h < Heads; ++h)
+#pragma unroll
+      for (int i = 0; i < lane_elements; ++i)
+        raw[h][i] = h < int(heads) && active ? first[h * a.q_head_stride + i] : from_f32<T>(0.0f);
+#pragma unroll
+    for (int h = 0; h < Heads; ++h)
+#pragma unroll
+      for (int i = 0; i < lane_elements; ++i) q[h][i] = to_f32(raw[h][i]);
+  }
 #pragma unroll
   for (int h = 0; h < Heads; ++h)
 #pragma unroll
-    for (int i = 0; i < lane_elements; ++i)
-      raw[h][i] = h < int(heads) && active ? static_cast<const T*>(a.q)[from + h * a.q_head_stride + i]
-                                           : from_f32<T>(0.0f);
-#pragma unroll
-  for (int h = 0; h < Heads; ++h)
-#pragma unroll
-    for (int i = 0; i < lane_elements; ++i) q[h][i] = to_f32(raw[h][i]) * a.scale;
+    for (int i = 0; i < lane_elements; ++i) q[h][i] *= a.scale;
 }
 
 template <int Heads>
@@ -102,19 +143,47 @@ __global__ void __launch_bounds__(threads) attend_decode(const __grid_constant__
   const uint32_t heads = min(uint32_t(Heads), (kv_head + 1) * a.group - first_head);
   __shared__ Shared<Lanes> shared[warps][Heads];
   __shared__ float factors[warps][Heads];
-  let_next_start();
-  wait_for_previous();
-  const uint32_t queries = a.words[0], sequence = a.words[PagedSchedule::ids_word + query],
-                 position = a.words[a.positions_word + query];
-  if (query >= queries) return;  // a whole cluster leaves
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = lane / Lanes, column = lane % Lanes;
-  const uint32_t length = a.words[a.lengths_word + sequence];
-  const uint32_t* table = a.words + a.tables_word + uint64_t(sequence) * a.table_stride;
-  const uint32_t seen = a.causal && position < length ? position + 1 : length;
-  const uint32_t keys = (length + a.parts - 1) / a.parts, begin = min(part * keys, seen),
-                 end = min(begin + keys, seen);
   const uint32_t d = column * lane_elements;
   const bool in_key = d < a.head_dim, in_value = d < a.value_dim;
+  const C* k = static_cast<const C*>(a.k) + kv_head * a.k_head + d;
+  const C* v = static_cast<const C*>(a.v) + kv_head * a.v_head + d;
+  const uint32_t* tables = a.words + a.tables_word;
+  const uint32_t first = (part * warps + warp) * (rows * unroll) + row;
+  uint32_t pages[unroll];
+  // Keys from `first` on; those beyond the table are never used.
+  const auto look_up = [&](auto&& load, const uint32_t* table) {
+#pragma unroll
+    for (int u = 0; u < unroll; ++u)
+      pages[u] = load(table + min((first + u * rows) / a.page_size, a.table_stride - 1));
+  };
+  let_next_start();
+  if (a.early) {
+    // Keys and values come closer meanwhile. The schedule may be about to change: it only says what to fetch.
+    const auto load_far = [](const uint32_t* from) { return __ldcg(from); };
+    const uint32_t likely = load_far(a.words + a.lengths_word);
+    look_up(load_far, tables);
+#pragma unroll
+    for (int u = 0; u < unroll; ++u) {
+      const uint32_t j = first + u * rows, slot = j % a.page_size;
+      if (j > likely || pages[u] >= a.pages) continue;
+      if (in_key) prefetch_far(k + pages[u] * a.k_page + slot * a.k_slot);
+      if (in_value) prefetch_far(v + pages[u] * a.v_page + slot * a.v_slot);
+    }
+  }
+  wait_for_previous();
+  // What most schedules need is on its way with the first words: the length and the pages of sequence 0.
+  const uint32_t queries = load_now(a.words), sequence = load_now(a.words + PagedSchedule::ids_word + query),
+                 position = load_now(a.words + a.positions_word + query);
+  uint32_t length = load_now(a.words + a.lengths_word);
+  look_up(load_now, tables);
+  const bool live = query < queries;
+  if (live && sequence) {
+    tables += uint64_t(sequence) * a.table_stride;
+    length = a.words[a.lengths_word + sequence];
+    look_up(load_now, tables);
+  }
+  const uint32_t end = !live ? 0 : a.causal && position < length ? position + 1 : length;
 
   float q[Heads][lane_elements];
   Sums<Heads> sums;
@@ -125,26 +194,27 @@ __global__ void __launch_bounds__(threads) attend_decode(const __grid_constant__
 #pragma unroll
     for (int i = 0; i < lane_elements; ++i) sums.value[h][i] = 0;
   }
-  load_queries(a, query * a.q_stride + first_head * a.q_head_stride + d, heads, in_key, q);
+  load_queries(a, query * a.q_stride + first_head * a.q_head_stride + d, heads, in_key && live, q);
 
-  const C* k = static_cast<const C*>(a.k) + kv_head * a.k_head + d;
-  const C* v = static_cast<const C*>(a.v) + kv_head * a.v_head + d;
-  for (uint32_t base = begin + warp * (rows * unroll); base < end; base += warps * rows * unroll) {
+  for (uint32_t base = first - row; base < end; base += a.parts * warps * rows * unroll) {
     Lane<C> key[unroll], value[unroll];
 #pragma unroll
     for (int u = 0; u < unroll; ++u) {
-      const uint32_t j = base + u * rows + row;
+      const uint32_t j = base + u * rows + row, slot = j % a.page_size;
       const bool valid = j < end;
-      const uint32_t page = valid ? table[j / a.page_size] : 0, slot = j % a.page_size;
-      load_lane(k + page * a.k_page + slot * a.k_slot, valid && in_key, key[u]);
-      load_lane(v + page * a.v_page + slot * a.v_slot, valid && in_value, value[u]);
+      load_lane(k + pages[u] * a.k_page + slot * a.k_slot, valid && in_key, key[u]);
+      load_lane(v + pages[u] * a.v_page + slot * a.v_slot, valid && in_value, value[u]);
+    }
+#pragma unroll
+    for (int u = 0; u < unroll; ++u) {
+      const uint32_t j = base + (a.parts * warps * unroll + u) * rows + row;
+      if (j < end) pages[u] = tables[j / a.page_size];
     }
     float score[Heads][unroll];
 #pragma unroll
     for (int u = 0; u < unroll; ++u) {
       float k_element[lane_elements];
-#pragma unroll
-      for (int i = 0; i < lane_elements; ++i) k_element[i] = to_f32(key[u].at[i]);
+      unpack(key[u], k_element);
 #pragma unroll
       for (int h = 0; h < Heads; ++h) {
         float sum = 0;
@@ -167,7 +237,7 @@ __global__ void __launch_bounds__(threads) attend_decode(const __grid_constant__
       sums.weight[h] *= factor[h];
 #pragma unroll
       for (int u = 0; u < unroll; ++u) {
-        score[h][u] = base + u * rows + row < end ? score_weight(score[h][u], largest) : 0.0f;
+        score[h][u] = score_weight(base + u * rows + row < end ? score[h][u] : -INFINITY, largest);
         sums.weight[h] += score[h][u];
       }
 #pragma unroll
@@ -175,16 +245,18 @@ __global__ void __launch_bounds__(threads) attend_decode(const __grid_constant__
     }
 #pragma unroll
     for (int u = 0; u < unroll; ++u) {
+      float v_element[lane_elements];
+      unpack(value[u], v_element);
 #pragma unroll
-      for (int i = 0; i < lane_elements; ++i) {
-        const float v_element = to_f32(value[u].at[i]);
+      for (int i = 0; i < lane_elements; ++i)
 #pragma unroll
-        for (int h = 0; h < Heads; ++h) sums.value[h][i] = fmaf(score[h][u], v_element, sums.value[h][i]);
-      }
+        for (int h = 0; h < Heads; ++h) sums.value[h][i] = fmaf(score[h][u], v_element[i], sums.value[h][i]);
     }
   }
 
-  // Rows of lanes: the first row ends with the sum of all.
+  if (!live) return;  // a whole cluster leaves
+
+    // Rows of lanes: the first row ends with the sum of all.
 #pragma unroll
   for (int offset = Lanes; offset < 32; offset *= 2) {
     Sums<Heads> other;
@@ -316,12 +388,12 @@ bool aligned(const Operand& cache) {
 }
 
 template <class C, int Lanes, int Heads>
-void launch(const Launch& l, const Args& a, bool cluster, bool early) {
+void launch(const Launch& l, const Args& a, bool cluster) {
   const unsigned tiles = (a.group + Heads - 1) / Heads;
   const dim3 grid(unsigned(l.problem[RUDA_PAGED_ATTENTION_Q].dim(0)), a.q_heads / a.group * tiles, a.parts);
   cudaLaunchAttribute attributes[2]{};
   unsigned count = 0;
-  if (early) attributes[count++] = early_start();
+  if (a.early) attributes[count++] = early_start();
   if (cluster) {
     cudaLaunchAttribute& attribute = attributes[count++];
     attribute.id = cudaLaunchAttributeClusterDimension;
@@ -342,9 +414,10 @@ void launch(const Launch& l, const Args& a, bool cluster, bool early) {
 template <class C, int Lanes>
 void launch(const Launch& l, const Args& a, const Decode& s) {
   switch (s.heads) {
-    case 1: return launch<C, Lanes, 1>(l, a, s.cluster, s.early);
-    case 4: return launch<C, Lanes, 4>(l, a, s.cluster, s.early);
-    default: return launch<C, Lanes, 8>(l, a, s.cluster, s.early);
+    case 1: return launch<C, Lanes, 1>(l, a, s.cluster);
+    case 3: return launch<C, Lanes, 3>(l, a, s.cluster);
+    case 4: return launch<C, Lanes, 4>(l, a, s.cluster);
+    default: return launch<C, Lanes, 8>(l, a, s.cluster);
   }
 }
 
@@ -371,7 +444,7 @@ Verdict plan_decode(const Problem& p, Prepare& prep, Decode& s) {
   Args& a = s.base.args = plan_args(p);
   const int64_t dim = std::max(k.dim(3), v.dim(3));
   s.lanes = dim <= 64 ? 8 : dim <= 128 ? 16 : 32;
-  s.heads = uint8_t(a.group == 1 ? 1 : a.group <= 4 ? 4 : 8);
+  s.heads = uint8_t(a.group == 1 ? 1 : a.group == 3 ? 3 : a.group <= 4 ? 4 : 8);
   const int64_t blocks = q.dim(0) * k.dim(2) * ((a.group + s.heads - 1) / s.heads);
   const tune::Capability& device = capability_of(p);
   const int64_t tokens = k.dim(0) * k.dim(1);  // no history is longer
@@ -390,7 +463,11 @@ Verdict plan_decode(const Problem& p, Prepare& prep, Decode& s) {
   } else {
     a.parts = std::max(d.splits, 1u);
   }
-  s.early = device.code_arch >= dependent_arch;
+  a.early = device.code_arch >= dependent_arch;
+  a.pages = uint32_t(std::min<int64_t>(k.dim(0), UINT32_MAX));
+  a.q_vectors = q.align_log2 >= 4;
+  for (int axis = 0; axis < 2; ++axis)
+    if (q.dim(axis) > 1 && q.stride(axis) % (16 / dtype_info(q.dtype()).block_bytes)) a.q_vectors = false;
   s.cluster = clusters && (a.parts == 2 || a.parts == 4 || a.parts == 8);
   if (a.parts > 1 && !s.cluster)
     s.base.partials = prep.book<float>(q.dim(0) * q.dim(1) * a.parts * (a.value_dim + 2));

@@ -11,11 +11,11 @@ namespace ruda::cuda::attention {
 
 // The weight of a part is relative to its own largest score.
 __device__ inline float rescale(float largest, float total_largest) {
-  return largest == total_largest ? 1.0f : expf(largest - total_largest);
+  return expf(largest == total_largest ? 0.0f : largest - total_largest);
 }
 
 __device__ inline float score_weight(float score, float largest) {
-  return largest == -INFINITY ? expf(score) : expf(score - largest);
+  return expf(largest == -INFINITY ? score : score - largest);
 }
 
 __device__ inline float log_sum(float largest, float weight) {

@@ -12,6 +12,12 @@ __device__ inline void copy_async(void* shared, const void* global, bool inside)
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes) : "memory");
 }
 
+// The first `bytes` of 16, and zeros after them.
+__device__ inline void copy_async_part(void* shared, const void* global, uint32_t bytes) {
+  const auto to = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes) : "memory");
+}
+
 // The copies of this thread since the last call are a group.
 __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 

@@ -1,14 +1,19 @@
-// cuda/elementwise/unary.cu - unary functions on the GPU: one element a thread, any strides.
+// cuda/elementwise/unary.cu - unary functions on the GPU: four elements of dense memory a thread, or one with
+// any strides.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/int_ops.hpp"
 #include "core/op_rows.hpp"
 #include "core/scalar_math.hpp"
+#include "device/convert.cuh"
+#include "device/vec.cuh"
 #include "elementwise/strided.cuh"
 
 #include <ruda/elementwise.h>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+
+#include <algorithm>
 
 namespace ruda::cuda {
 namespace {
@@ -107,7 +112,91 @@ void run(const Launch& l) {
   }
 }
 
-constexpr Kernel list[] = {{"cuda/unary/simt", prepare, run}};
+// ---- dense F32, F16 and BF16 ----
+
+constexpr int vector_threads = 256, vector_elements = 4, vector_blocks = 8;  // blocks of a multiprocessor
+
+template <class F>
+__device__ void for_each(float (&v)[vector_elements], F&& f) {
+#pragma unroll
+  for (float& x : v) x = f(x);
+}
+
+// One switch for all elements; the functions are compiled once for each dtype.
+__device__ void real_functions(uint32_t op, float (&v)[vector_elements]) {
+  using namespace scalar_math;
+#undef RUDA_REAL_RI
+#define RUDA_REAL_RI(NAME, real) \
+  case RUDA_UNARY_##NAME: return for_each(v, [](float x) { return float(real); });
+  switch (op) {
+#define RUDA_UNARY_ROW(NAME, name, operands, result, formula, real, integer, ulp, floor) \
+  RUDA_REAL_##operands(NAME, real)
+#include "core/unary_rows.inc"
+#undef RUDA_UNARY_ROW
+  }
+}
+
+// The next four elements are on their way while these are computed. y may be x.
+template <class T>
+__global__ void __launch_bounds__(vector_threads)
+    unary_vectors(const T* x, T* y, uint32_t op, int64_t elements) {
+  constexpr int n = vector_elements;
+  const int64_t pieces = elements / n, step = int64_t(gridDim.x) * vector_threads;
+  int64_t piece = int64_t(blockIdx.x) * vector_threads + threadIdx.x;
+  // The thread after the last piece takes what is left, less than a piece.
+  if (pieces % step == piece)
+    for (int64_t i = pieces * n; i < elements; ++i) y[i] = apply(op, x[i]);
+  if (piece >= pieces) return;
+  Vec<T, n> in = load_vec_once<n>(x + piece * n);
+#pragma unroll 1
+  for (; piece < pieces; piece += step) {
+    Vec<T, n> next{};
+    if (piece + step < pieces) next = load_vec_once<n>(x + (piece + step) * n);
+    float v[n];
+#pragma unroll
+    for (int i = 0; i < n; ++i) v[i] = to_f32(in[i]);
+    real_functions(op, v);
+    Vec<T, n> out;
+    round_f32(v, out.at);
+    store_vec(y + piece * n, out);
+    in = next;
+  }
+}
+
+struct VectorState {
+  unsigned blocks;
+};
+
+Verdict prepare_vector(const Problem& p, Prepare& prep) {
+  const Operand &x = p[RUDA_UNARY_X], &y = p[RUDA_UNARY_Y];
+  if (!plain_float(x.dtype())) return "not F32, F16 or BF16";
+  if (x.dtype() != y.dtype()) return "the result is BOOL";
+  if (!x.layout->contiguous || !y.layout->contiguous) return "strided";
+  if (x.align_log2 < 4 || y.align_log2 < 4) return "addresses not aligned to 16 bytes";
+  const int64_t pieces = x.layout->elements / vector_elements;
+  const int64_t most = int64_t(std::max(1, capability_of(p).multiprocessors)) * vector_blocks;
+  prep.state<VectorState>().blocks = unsigned(std::min(most, pieces / vector_threads + 1));
+  return nullptr;
+}
+
+void run_vector(const Launch& l) {
+  const int64_t elements = l.problem[RUDA_UNARY_X].layout->elements;
+  if (elements == 0) return;
+  const auto start = [&](auto t) {
+    using T = decltype(t);
+    unary_vectors<<<l.state<VectorState>().blocks, vector_threads, 0, stream_of(l)>>>(
+        l.ptr<const T>(RUDA_UNARY_X), l.ptr<T>(RUDA_UNARY_Y), l.problem.as<ruda_unary_desc>().op, elements);
+  };
+  switch (l.problem[RUDA_UNARY_X].dtype()) {
+    case RUDA_F32: start(float{}); break;
+    case RUDA_F16: start(__half{}); break;
+    default: start(__nv_bfloat16{}); break;
+  }
+  check_launch(l);
+}
+
+constexpr Kernel list[] = {{"cuda/unary/vector", prepare_vector, run_vector},
+                           {"cuda/unary/simt", prepare, run}};
 
 }  // namespace
 

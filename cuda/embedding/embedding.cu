@@ -1,5 +1,5 @@
-// cuda/embedding/embedding.cu - embedding on the GPU: one block of threads a row, several elements or one a
-// thread.
+// cuda/embedding/embedding.cu - embedding on the GPU: pieces of several rows a block, one block a row, or one
+// element a thread.
 // SPDX-License-Identifier: Apache-2.0
 #include "device/block_decode.cuh"
 #include "device/convert.cuh"
@@ -22,6 +22,7 @@ struct State {
   int64_t rows, cols, row_stride, count;  // row_stride in bytes
   int axes;
   uint32_t site;  // of the report of an id outside the table
+  bool flat;      // blocks cross the ends of rows
   int64_t extent[RUDA_MAX_RANK], id_stride[RUDA_MAX_RANK], y_stride[RUDA_MAX_RANK];
 };
 
@@ -57,6 +58,10 @@ __device__ int64_t id_at(const void* ids, uint32_t dtype, int64_t at) {
 
 // Where id `which` of the index space lies, and its row of y.
 __device__ inline void id_offsets(const State& s, int64_t which, int64_t& id_offset, int64_t& y_offset) {
+  if (s.axes == 1) {
+    id_offset = which * s.id_stride[0], y_offset = which * s.y_stride[0];
+    return;
+  }
   id_offset = y_offset = 0;
   for (int axis = s.axes - 1; axis >= 0; --axis) {
     const int64_t i = which % s.extent[axis];
@@ -98,6 +103,42 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
+// Short rows: a thread takes pieces a block's width apart, whichever rows they are of.
+template <class Row, class Y>
+__global__ void __launch_bounds__(threads)
+    embedding_pieces(const uint8_t* table, const void* ids, uint32_t id_dtype, Y* y, IndexWord* word,
+                     const __grid_constant__ State s) {
+  constexpr int n = piece<Row, Y>;
+  const auto pieces = uint32_t(s.cols / n), total = uint32_t(s.count) * pieces;
+  const uint32_t first = blockIdx.x * uint32_t(threads * in_flight) + threadIdx.x;
+  int64_t id[in_flight], y_offset[in_flight];
+  uint32_t col[in_flight];
+#pragma unroll
+  for (int k = 0; k < in_flight; ++k) {
+    const uint32_t at = first + k * threads, which = (at < total ? at : total - 1) / pieces;
+    col[k] = (at - which * pieces) * n;
+    int64_t id_offset;
+    id_offsets(s, which, id_offset, y_offset[k]);
+    id[k] = id_at(ids, id_dtype, id_offset);
+  }
+  float values[in_flight][n];
+  Y* to[in_flight];
+#pragma unroll
+  for (int k = 0; k < in_flight; ++k) {
+    to[k] = nullptr;
+    if (first + k * threads >= total || !index_in_range(id[k], s.rows, word, s.site)) continue;
+    to[k] = y + y_offset[k] + col[k];
+    Row::values(table + id[k] * s.row_stride, col[k], values[k]);
+  }
+#pragma unroll
+  for (int k = 0; k < in_flight; ++k) {
+    if (!to[k]) continue;
+    Vec<Y, n> out;
+    round_f32(values[k], out.at);
+    store_vec(to[k], out);
+  }
+}
+
 template <class Row, class Y>
 __global__ void __launch_bounds__(threads)
     embedding_rows(const uint8_t* table, const void* ids, uint32_t id_dtype, Y* y, IndexWord* word,
@@ -112,7 +153,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-Verdict prepare(const Problem& p, Prepare& prep) {
+State& make_state(const Problem& p, Prepare& prep) {
   const Operand &table = p[RUDA_EMBEDDING_TABLE], &ids = p[RUDA_EMBEDDING_IDS], &y = p[RUDA_EMBEDDING_Y];
   State& s = prep.state<State>();
   s.rows = table.dim(0);
@@ -121,9 +162,22 @@ Verdict prepare(const Problem& p, Prepare& prep) {
                                          : table.stride(0) * (table.dtype() == RUDA_F32 ? 4 : 2);
   s.count = ids.layout->elements;
   s.site = index_site("embedding", "ids");
-  s.axes = ids.rank();
-  for (int i = 0; i < s.axes; ++i)
-    s.extent[i] = ids.dim(i), s.id_stride[i] = ids.stride(i), s.y_stride[i] = y.stride(i);
+  // Neighbouring axes that one stride walks, in ids and in y, are one.
+  for (int i = 0; i < ids.rank(); ++i) {
+    if (ids.dim(i) == 1) continue;
+    const int last = s.axes - 1;
+    if (s.axes && s.id_stride[last] == ids.dim(i) * ids.stride(i) &&
+        s.y_stride[last] == ids.dim(i) * y.stride(i)) {
+      s.extent[last] *= ids.dim(i), s.id_stride[last] = ids.stride(i), s.y_stride[last] = y.stride(i);
+      continue;
+    }
+    s.extent[s.axes] = ids.dim(i), s.id_stride[s.axes] = ids.stride(i), s.y_stride[s.axes++] = y.stride(i);
+  }
+  return s;
+}
+
+Verdict prepare(const Problem& p, Prepare& prep) {
+  make_state(p, prep);
   return nullptr;
 }
 
@@ -141,7 +195,11 @@ Verdict prepare_vectors(const Problem& p, Prepare& prep) {
     return "rows not in whole pieces";
   for (int axis = 0; axis + 1 < y.rank(); ++axis)
     if (y.dim(axis) > 1 && y.stride(axis) % n) return "rows not aligned to a piece";
-  return prepare(p, prep);
+  State& s = make_state(p, prep);
+  // A row of 256 pieces keeps a block busy by itself.
+  s.flat = s.cols / n < 256 && s.count * (s.cols / n) <= INT32_MAX;
+  prep.note(s.flat ? "pieces of several rows a block" : "a block a row");
+  return nullptr;
 }
 
 template <class Row, class Y>
@@ -152,8 +210,13 @@ void launch(const Launch& l, bool vectors) {
   const auto* table = l.ptr<const uint8_t>(RUDA_EMBEDDING_TABLE);
   const auto* ids = l.ptr<const void>(RUDA_EMBEDDING_IDS);
   const uint32_t id_dtype = l.problem[RUDA_EMBEDDING_IDS].dtype();
+  const int64_t pieces = s.count * (s.cols / piece<Row, Y>);
   Y* y = l.ptr<Y>(RUDA_EMBEDDING_Y);
-  if (vectors)
+  if (vectors && s.flat)
+    embedding_pieces<Row, Y>
+        <<<unsigned((pieces + threads * in_flight - 1) / (threads * in_flight)), threads, 0, stream_of(l)>>>(
+            table, ids, id_dtype, y, index_word_of(l), s);
+  else if (vectors)
     embedding_vectors<Row, Y><<<blocks, s.cols / piece<Row, Y> <= 64 ? 64 : threads, 0, stream_of(l)>>>(
         table, ids, id_dtype, y, index_word_of(l), s);
   else

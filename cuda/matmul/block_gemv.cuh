@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The sum of an element is one lane's units in ascending order, then the lanes, then the shares of k: it
-// depends neither on the number of rows of x nor on how many columns a warp has.
+// depends neither on the number of rows of x nor on how many columns a warp has. A norm before the product
+// multiplies x by gamma on the way; the squares are summed beside, their root divides the finished sum.
 #pragma once
+#include "core/scalar_math.hpp"
 #include "device/block_unit.cuh"
 #include "device/dependent.cuh"
 #include "device/reduce.cuh"
@@ -33,7 +35,6 @@ __device__ void load_unit(const X* x, int u, float* to) {
 }
 
 __device__ inline float bias_of(const void* bias, bool bf16, int64_t i) {
-  if (!bias) return 0;
   return bf16 ? __bfloat162float(static_cast<const __nv_bfloat16*>(bias)[i])
               : static_cast<const float*>(bias)[i];
 }
@@ -45,19 +46,24 @@ __device__ inline void store_y(void* y, bool bf16, int64_t i, float value) {
     static_cast<float*>(y)[i] = value;
 }
 
-// M rows of x, R columns a warp, K steps of a lane in flight.
+// M rows of x, R rows of weights a warp: R columns of y, or R / 2 where gated.
 template <uint32_t Dtype, class X, int M, int R>
 __global__ void __launch_bounds__(32 * gemv_warps) matmul_block_gemv(const __grid_constant__ Gemv s) {
-  constexpr int steps = R == 1 ? 4 : R == 2 || M == 1 ? 2 : 1;
+  constexpr int steps = R == 1 || (R == 2 && M == 1) ? 4 : R == 2 || M == 1 ? 2 : 1;
   using Unit = BlockUnit<Dtype>;
-  __shared__ float shares[gemv_warps][M * R];
+  __shared__ float shares[gemv_warps][M * R + M];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int share = warp % s.splits;
-  const int64_t col = (int64_t(blockIdx.x) * (gemv_warps / s.splits) + warp / s.splits) * R;
+  const int columns = s.gated ? R / 2 : R;
+  const int64_t col = (int64_t(blockIdx.x) * (gemv_warps / s.splits) + warp / s.splits) * columns;
 
   const uint8_t* weights[R];
 #pragma unroll
-  for (int r = 0; r < R; ++r) weights[r] = s.weights + (col + r < s.n ? col + r : s.n - 1) * s.row_bytes;
+  for (int r = 0; r < R; ++r) {
+    const bool partner = r >= columns;
+    const int64_t j = col + (partner ? r - columns : r);
+    weights[r] = s.weights + ((j < s.n ? j : s.n - 1) + (partner ? s.n : 0)) * s.row_bytes;
+  }
   const X* x[M];
 #pragma unroll
   for (int m = 0; m < M; ++m) x[m] = static_cast<const X*>(s.x) + s.x_at[m];
@@ -70,18 +76,27 @@ __global__ void __launch_bounds__(32 * gemv_warps) matmul_block_gemv(const __gri
       for (int r = 0; r < R; ++r) prefetch_far(weights[r] + at);
   wait_for_previous();
 
+  // Lane m * R + r finishes column r of row m; its bias is on its way from here on.
+  const int m = lane < M * R ? lane / R : 0;
+  const int64_t j = col + lane % R;
+  const bool finishes = share == 0 && lane < M * R && lane % R < columns && m < s.rows && j < s.n;
+  const float bias = s.bias && finishes ? bias_of(s.bias, s.bias_bf16, j) : 0.0f;
+
   // Two sums an element: the lower and the upper four of each unit.
-  float sums[M][R][2] = {};
+  float sums[M][R][2] = {}, squares[M] = {};
   for (int begin = share * 32 + lane; begin < s.units; begin += steps * s.splits * 32) {
     Unit unit[steps][R];
-    float ahead[M == 1 ? steps : 1][8];
+    float ahead[M == 1 ? steps : 1][8], gamma[M == 1 ? steps : 1][8];
 #pragma unroll
     for (int t = 0; t < steps; ++t) {
       const int u = begin + t * s.splits * 32;
       if (u < s.units) {
 #pragma unroll
         for (int r = 0; r < R; ++r) unit[t][r].load(weights[r], u);
-        if constexpr (M == 1) load_unit<Unit>(x[0], u, ahead[t]);
+        if constexpr (M == 1) {
+          load_unit<Unit>(x[0], u, ahead[t]);
+          if (s.gamma) load_unit<Unit>(s.gamma, u, gamma[t]);
+        }
       }
     }
 #pragma unroll
@@ -89,11 +104,19 @@ __global__ void __launch_bounds__(32 * gemv_warps) matmul_block_gemv(const __gri
       const int u = begin + t * s.splits * 32;
       if (u < s.units) {
         float xs[M][8];
+        if constexpr (M > 1)
+          if (s.gamma) load_unit<Unit>(s.gamma, u, gamma[0]);
 #pragma unroll
         for (int m = 0; m < M; ++m) {
           if constexpr (M > 1) load_unit<Unit>(x[m], u, xs[m]);
           if constexpr (M == 1)
             for (int i = 0; i < 8; ++i) xs[0][i] = ahead[t][i];
+          if (s.gamma)
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+              squares[m] = fmaf(xs[m][i], xs[m][i], squares[m]);
+              xs[m][i] *= gamma[M == 1 ? t : 0][i];
+            }
         }
 #pragma unroll
         for (int r = 0; r < R; ++r) {
@@ -111,7 +134,8 @@ __global__ void __launch_bounds__(32 * gemv_warps) matmul_block_gemv(const __gri
     }
   }
 
-  // Lane i keeps the sum of element i.
+  // Lane i keeps the sum of element i, lane M * R + m the squares of row m.
+  static_assert(M * R + M <= 32);
   float mine = 0;
 #pragma unroll
   for (int m = 0; m < M; ++m)
@@ -120,27 +144,32 @@ __global__ void __launch_bounds__(32 * gemv_warps) matmul_block_gemv(const __gri
       const float sum = warp_sum(sums[m][r][0] + sums[m][r][1]);
       if (lane == m * R + r) mine = sum;
     }
+  if (s.gamma)
+#pragma unroll
+    for (int m = 0; m < M; ++m) {
+      const float sum = warp_sum(squares[m]);
+      if (lane == M * R + m) mine = sum;
+    }
   if (s.splits > 1) {
-    if (lane < M * R) shares[warp][lane] = mine;
+    if (lane < M * R + M) shares[warp][lane] = mine;
     __syncthreads();
     if (share) return;
-    if (lane < M * R)
+    if (lane < M * R + M)
       for (int i = 1; i < s.splits; ++i) mine += shares[warp + i][lane];
   }
-  const int m = lane / R;
-  const int64_t j = col + lane % R;
-  if (lane >= M * R || m >= s.rows || j >= s.n) return;
-  if (s.bias) mine += bias_of(s.bias, s.bias_bf16, j);
+  if (s.gamma) mine *= 1.0f / sqrtf(__shfl_sync(~0u, mine, M * R + m) / float(8 * s.units) + s.eps);
+  if (s.gated) mine = scalar_math::silu(mine) * __shfl_down_sync(~0u, mine, columns);
+  if (!finishes) return;
   int64_t to = s.y_at[0];
 #pragma unroll
   for (int i = 1; i < M; ++i)
     if (m == i) to = s.y_at[i];
-  store_y(s.y, s.y_bf16, to + j, mine);
+  store_y(s.y, s.y_bf16, to + j, s.bias ? mine + bias : mine);
 }
 
 template <uint32_t Dtype, class X, int M>
 void launch_gemv(const Gemv& s, cudaStream_t stream) {
-  const int64_t columns = int64_t(gemv_warps / s.splits) * s.rows_per_warp;
+  const int64_t columns = int64_t(gemv_warps / s.splits) * s.rows_per_warp / (s.gated ? 2 : 1);
   const auto blocks = unsigned((s.n + columns - 1) / columns);
   const auto start = [&](void (*kernel)(const Gemv)) {
     launch_dependent(s.early, kernel, blocks, 32 * gemv_warps, stream, s);

@@ -12,13 +12,16 @@ struct Gemv {
   const void* x;
   const uint8_t* weights;
   const void* bias;
+  const float* gamma;  // of the norm before the product; null for none
   void* y;
+  float eps;
   bool x_bf16, bias_bf16, y_bf16;
+  bool gated;  // rows n .. 2 n - 1 of the weights are the partners of the gate's
   bool early;  // the GPU starts a kernel while the one before it ends
   int rows;    // of x, at most 4
   int units;   // of eight elements in a row of weights
   int splits, rows_per_warp;
-  int64_t n, row_bytes;
+  int64_t n, row_bytes;      // n: columns of y
   int64_t x_at[4], y_at[4];  // first elements of the rows
 };
 
@@ -33,6 +36,66 @@ struct Tiles {
   int units;
   int64_t rows, n, row_bytes, x_stride, y_stride;
 };
+
+// The same for weights at addresses of 16 bytes, by way of shared memory.
+struct Staged {
+  const void* x;   // the caller's
+  void* arranged;  // x as bf16 in the order of the products
+  const uint8_t* weights;
+  const void* bias;
+  void* y;
+  bool x_bf16, bias_bf16, y_bf16, early;
+  int tile;     // weight rows of a block: 16 or 32
+  int warps;    // of a block, which share k
+  int slots;    // chunks of k that a warp has in shared memory
+  int steps;    // of 32 elements in a row of weights
+  int columns;  // of 8 rows of x that a block takes: 1, 2, 4 or 8
+  int64_t rows, n, row_bytes, x_stride, y_stride;
+};
+
+// How Staged cuts k, by format.
+struct StagedShape {
+  int chunk;      // elements of k
+  int row_bytes;  // of a chunk in shared memory
+};
+template <uint32_t Dtype>
+StagedShape staged_shape();
+// Of elements of a chunk and rows of a tile: chunks that a warp has in shared memory.
+constexpr int staged_slots(int chunk, int tile) { return chunk == 256 ? 2 : tile == 16 ? 4 : 3; }
+constexpr int staged_most_warps(int tile) { return tile == 16 ? 16 : 8; }
+// Floats between the sums of two rows of x: a store of 32 lanes meets 32 banks.
+constexpr int staged_line(int tile) { return tile + 4; }
+// Shared memory of a block: what the warps load, afterwards their sums.
+inline int64_t staged_bytes(const StagedShape& shape, const Staged& s) {
+  const int64_t loads = int64_t(s.warps) * s.slots * s.tile * shape.row_bytes;
+  const int64_t sums = int64_t(s.warps) * 8 * s.columns * staged_line(s.tile) * 4;
+  return loads > sums ? loads : sums;
+}
+// Once for a plan, before run_staged.
+template <uint32_t Dtype>
+cudaError_t allow_staged(const Staged& args);
+template <uint32_t Dtype>
+void run_staged(const Staged& args, cudaStream_t stream);
+
+// Rows of x as bf16 rows of k elements, divided by their root mean square and times gamma.
+struct Norm {
+  const void* x;
+  const float* gamma;
+  void* to;
+  float eps;
+  bool x_bf16;
+  int64_t rows, k, x_stride;
+};
+void run_norm(const Norm& args, cudaStream_t stream);
+
+// y[i, j] = silu(sums[i, j]) * sums[i, n + j], of sums [rows, 2 n].
+struct Gate {
+  const float* sums;
+  void* y;
+  bool y_bf16;
+  int64_t rows, n, y_stride;
+};
+void run_gate(const Gate& args, cudaStream_t stream);
 
 template <uint32_t Dtype>
 void run_gemv(const Gemv& args, cudaStream_t stream);

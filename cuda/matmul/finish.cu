@@ -11,6 +11,7 @@ namespace {
 
 constexpr int threads = 256;
 constexpr int each = 4;  // elements of a thread
+constexpr int rows_at_once = 4;
 
 template <class C>
 __global__ void __launch_bounds__(threads) matmul_finish(const __grid_constant__ Finish f) {
@@ -20,24 +21,34 @@ __global__ void __launch_bounds__(threads) matmul_finish(const __grid_constant__
   float bias[each] = {};
   if (f.bias)
     for (int i = 0; i < here; ++i) bias[i] = bias_value(f.bias, f.bias_dtype, j + i);
+  // Several rows at a time, all loaded before the first is used.
   const int64_t total = f.rows * f.count;
-  for (int64_t row = blockIdx.y; row < total; row += gridDim.y) {
-    const int64_t p = row / f.rows, i = row % f.rows;
-    const float* from = f.from + p * f.from_batch + i * f.from_row + j;
-    C* to = static_cast<C*>(f.to) + p * f.to_batch + i * f.to_row + j;
-    float v[each];
-    const bool whole = here == each && reinterpret_cast<uintptr_t>(from) % 16 == 0 &&
-                       reinterpret_cast<uintptr_t>(to) % (sizeof(C) * each) == 0;
-    if (whole) {
-      const Vec<float, each> in = load_vec<each>(from);
-      Vec<C, each> out;
+  for (int64_t first = int64_t(blockIdx.y) * rows_at_once; first < total;
+       first += int64_t(gridDim.y) * rows_at_once) {
+    const float* from[rows_at_once];
+    C* to[rows_at_once];
+    bool whole[rows_at_once];
+    Vec<float, each> in[rows_at_once];
 #pragma unroll
-      for (int e = 0; e < each; ++e) out[e] = from_f32<C>(activate(f.activation, in[e] + bias[e]));
-      store_vec(to, out);
-      continue;
+    for (int r = 0; r < rows_at_once; ++r) {
+      const int64_t row = first + r, p = f.count == 1 ? 0 : row / f.rows, i = row - p * f.rows;
+      from[r] = f.from + p * f.from_batch + i * f.from_row + j;
+      to[r] = static_cast<C*>(f.to) + p * f.to_batch + i * f.to_row + j;
+      whole[r] = row < total && here == each && reinterpret_cast<uintptr_t>(from[r]) % 16 == 0 &&
+                 reinterpret_cast<uintptr_t>(to[r]) % (sizeof(C) * each) == 0;
+      if (whole[r]) in[r] = load_vec<each>(from[r]);
     }
-    for (int e = 0; e < here; ++e) v[e] = from[e];
-    for (int e = 0; e < here; ++e) to[e] = from_f32<C>(activate(f.activation, v[e] + bias[e]));
+#pragma unroll
+    for (int r = 0; r < rows_at_once; ++r) {
+      if (whole[r]) {
+        Vec<C, each> out;
+#pragma unroll
+        for (int e = 0; e < each; ++e) out[e] = from_f32<C>(activate(f.activation, in[r][e] + bias[e]));
+        store_vec(to[r], out);
+      } else if (first + r < total) {
+        for (int e = 0; e < here; ++e) to[r][e] = from_f32<C>(activate(f.activation, from[r][e] + bias[e]));
+      }
+    }
   }
 }
 
@@ -68,8 +79,9 @@ unsigned blocks_for(int64_t elements) {
 
 void run_finish(const Finish& f, cudaStream_t stream) {
   const int64_t rows = f.rows * f.count;
+  const int64_t groups = (rows + rows_at_once - 1) / rows_at_once;
   const dim3 grid(unsigned((f.n + threads * each - 1) / (threads * each)),
-                  unsigned(rows < 8192 ? rows : 8192));
+                  unsigned(groups < 8192 ? groups : 8192));
   switch (f.to_dtype) {
     case RUDA_F16: return matmul_finish<__half><<<grid, threads, 0, stream>>>(f);
     case RUDA_BF16: return matmul_finish<__nv_bfloat16><<<grid, threads, 0, stream>>>(f);

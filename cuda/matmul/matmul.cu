@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matmul/activation.cuh"
 #include "matmul/leading.cuh"
+#include "matmul/matmul_gemv.hpp"
 #include "matmul/matmul_lt.hpp"
 #include "matmul/matmul_mma.hpp"
 #include "plan/op.hpp"
@@ -156,7 +157,8 @@ void run(const Launch& l) {
   }
 }
 
-constexpr Kernel list[] = {{"cuda/matmul/cublaslt", matmul_lt::prepare, matmul_lt::run},
+constexpr Kernel list[] = {{"cuda/matmul/gemv", matmul_gemv::prepare, matmul_gemv::run},
+                           {"cuda/matmul/cublaslt", matmul_lt::prepare, matmul_lt::run},
                            {"cuda/matmul/mma", matmul_mma::prepare, matmul_mma::run},
                            {"cuda/matmul/tiles", prepare, run}};
 

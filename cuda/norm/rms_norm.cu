@@ -95,12 +95,13 @@ void launch_registers(const Launch& l) {
   if (s.x.count == 0) return;
   visit_row_variant(s.variant, [&](auto index) {
     constexpr RowVariant v = row_variants[decltype(index)::value];
-    check_cuda(launch_clusters<v.blocks>(
-                   s.early, rms_norm_registers<T, v.vectors, v.warps, v.rows, v.blocks>,
-                   unsigned((s.x.count + v.rows - 1) / v.rows * v.blocks), v.warps * v.rows * warp_threads, 0,
-                   stream_of(l), l.ptr<const T>(RUDA_RMS_NORM_X), l.ptr<const float>(RUDA_RMS_NORM_GAMMA),
-                   l.ptr<T>(RUDA_RMS_NORM_Y), s.x, s.y, eps_of(l)),
-               "rms_norm");
+    if constexpr (fits_registers<T>(v))
+      check_cuda(launch_clusters<v.blocks>(
+                     s.early, rms_norm_registers<T, v.vectors, v.warps, v.rows, v.blocks>,
+                     unsigned((s.x.count + v.rows - 1) / v.rows * v.blocks), v.warps * v.rows * warp_threads,
+                     0, stream_of(l), l.ptr<const T>(RUDA_RMS_NORM_X),
+                     l.ptr<const float>(RUDA_RMS_NORM_GAMMA), l.ptr<T>(RUDA_RMS_NORM_Y), s.x, s.y, eps_of(l)),
+                 "rms_norm");
   });
 }
 

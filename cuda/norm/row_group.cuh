@@ -19,9 +19,15 @@ struct RowVariant {
   int vectors, warps, rows, blocks;
 };
 // A warp a row while it keeps at most 4 pieces a thread, then more warps, more pieces, more blocks.
-inline constexpr RowVariant row_variants[] = {{1, 1, 4, 1},  {2, 1, 4, 1},  {4, 1, 4, 1}, {2, 4, 1, 1},
-                                              {4, 4, 1, 1},  {4, 8, 1, 1},  {8, 8, 1, 1}, {8, 16, 1, 1},
-                                              {8, 16, 1, 2}, {8, 16, 1, 4}, {8, 16, 1, 8}};
+inline constexpr RowVariant row_variants[] = {{1, 1, 4, 1},  {2, 1, 4, 1},  {4, 1, 4, 1},  {2, 4, 1, 1},
+                                              {4, 4, 1, 1},  {4, 8, 1, 1},  {8, 8, 1, 1},  {8, 16, 1, 1},
+                                              {8, 16, 1, 2}, {8, 16, 1, 4}, {8, 16, 1, 8}, {16, 16, 1, 8}};
+
+// A thread's registers hold 64 elements in F32.
+template <class T>
+constexpr bool fits_registers(const RowVariant& v) {
+  return v.vectors * vec_size<T> <= 64;
+}
 
 struct RowState {
   Rows x, y;
@@ -40,7 +46,7 @@ inline Verdict choose_rows(const Problem& p, const Operand& x, const Operand& y,
   if (s.x.cols % n || !s.x.aligned(n) || !s.y.aligned(n)) return "rows not in whole 16-byte pieces";
   for (s.variant = 0; s.variant < int(std::size(row_variants)); ++s.variant) {
     const RowVariant& v = row_variants[s.variant];
-    if (s.x.cols > int64_t(v.vectors) * v.warps * v.blocks * warp_threads * n) continue;
+    if (s.x.cols > int64_t(v.vectors) * v.warps * v.blocks * warp_threads * n || v.vectors * n > 64) continue;
     if (v.blocks > 1 && capability_of(p).code_arch < cluster_arch) break;
     prep.note(std::to_string(v.vectors) + " pieces a thread, " + std::to_string(v.warps) + " warps and " +
               std::to_string(v.blocks) + " blocks a row");

@@ -74,11 +74,12 @@ void launch_registers(const Launch& l) {
   if (s.x.count == 0) return;
   visit_row_variant(s.variant, [&](auto index) {
     constexpr RowVariant v = row_variants[decltype(index)::value];
-    check_cuda(launch_clusters<v.blocks>(
-                   false, softmax_registers<T, is_log, v.vectors, v.warps, v.rows, v.blocks>,
-                   unsigned((s.x.count + v.rows - 1) / v.rows * v.blocks), v.warps * v.rows * warp_threads, 0,
-                   stream_of(l), l.ptr<const T>(RUDA_SOFTMAX_X), l.ptr<T>(RUDA_SOFTMAX_Y), s.x, s.y),
-               l.problem.op->name);
+    if constexpr (fits_registers<T>(v))
+      check_cuda(launch_clusters<v.blocks>(
+                     false, softmax_registers<T, is_log, v.vectors, v.warps, v.rows, v.blocks>,
+                     unsigned((s.x.count + v.rows - 1) / v.rows * v.blocks), v.warps * v.rows * warp_threads,
+                     0, stream_of(l), l.ptr<const T>(RUDA_SOFTMAX_X), l.ptr<T>(RUDA_SOFTMAX_Y), s.x, s.y),
+                 l.problem.op->name);
   });
 }
 

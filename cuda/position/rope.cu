@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/rope_constants.hpp"
 #include "device/convert.cuh"
+#include "device/dependent.cuh"
 #include "device/vec.cuh"
 #include "plan/op.hpp"
 #include "runtime/launch.hpp"
@@ -81,6 +82,8 @@ __global__ void __launch_bounds__(vector_threads)
   const T* from = x + token * a.x_token;
   T* to = y + token * a.y_token;
   const int half = int(a.half), pieces = half / n;
+  let_next_start();
+  wait_for_previous();
   const double position = position_of(a, positions, token);
   for (int i = threadIdx.x; i < half; i += blockDim.x) turns[i] = turn_of(a, tensor, position, i);
   __syncthreads();
@@ -127,7 +130,8 @@ __global__ void __launch_bounds__(vector_threads)
 
 struct State {
   int64_t tokens;
-  Args args;  // of the first pairs
+  bool early;  // starts while the kernel before it ends
+  Args args;   // of the first pairs
 };
 
 const RopeConstants& constants_of(const Problem& p) {
@@ -147,6 +151,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   if (x.dim(0) > INT32_MAX) return "more than 2^31 - 1 tokens";
   State& s = prep.state<State>();
   s.tokens = x.layout->elements ? x.dim(0) : 0;
+  s.early = capability_of(p).code_arch >= dependent_arch;
   s.args.heads = x.dim(1), s.args.head_dim = x.dim(2), s.args.half = c.half;
   s.args.x_token = x.stride(0), s.args.x_head = x.stride(1);
   s.args.y_token = y.stride(0), s.args.y_head = y.stride(1);
@@ -195,9 +200,11 @@ void launch_vectors(const Launch& l) {
   if (s.tokens == 0) return;
   const int64_t tasks = s.args.heads * (s.args.half / vec_size<T>);
   const unsigned block = tasks <= 64 ? 64 : tasks <= 128 ? 128 : vector_threads;
-  rope_vectors<T><<<unsigned(s.tokens), block, 0, stream_of(l)>>>(
-      l.ptr<const T>(RUDA_ROPE_X), l.ptr<T>(RUDA_ROPE_Y), l.ptr<const void>(RUDA_ROPE_POSITIONS),
-      l.ptr<const float>(RUDA_ROPE_FREQUENCIES), s.args);
+  check_cuda(launch_dependent(s.early, rope_vectors<T>, unsigned(s.tokens), block, stream_of(l),
+                              l.ptr<const T>(RUDA_ROPE_X), l.ptr<T>(RUDA_ROPE_Y),
+                              l.ptr<const void>(RUDA_ROPE_POSITIONS),
+                              l.ptr<const float>(RUDA_ROPE_FREQUENCIES), s.args),
+             "rope");
   check_launch(l);
 }
 

@@ -1,5 +1,5 @@
-// cuda/reduce/reduce_rows.cu - reductions of dense rows: a warp, a block or a cluster of blocks a row, or
-// blocks for parts of it whose results a second kernel joins.
+// cuda/reduce/reduce_rows.cu - reductions of dense rows: some lanes of a warp, a block or a cluster of blocks
+// a row, or blocks for parts of it whose results a second kernel joins.
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cluster.cuh"
 #include "reduce/reduce.cuh"
@@ -13,6 +13,7 @@ constexpr int threads = 256, warps = threads / warp_threads, cluster_blocks = 8;
 constexpr int64_t warp_row = 1024;        // elements up to which a warp takes a row
 constexpr int64_t few_rows = 128;         // below this a row is shared by several blocks
 constexpr int64_t part_elements = 32768;  // of a row whose parts are joined by a second kernel
+constexpr int64_t least_part = 4096;      // where larger ones would leave multiprocessors idle
 constexpr int most_splits = 1024;
 constexpr int in_flight = 4;
 
@@ -21,6 +22,7 @@ enum Way : int { by_warp, by_block, by_cluster, by_parts };
 struct RowsState {
   State s;
   Way way;
+  int lanes;  // of a warp that take a row
   bool vectors;
   Partials part;
   int64_t part_size;  // elements of a part, whole pieces
@@ -61,15 +63,17 @@ __device__ Joined<typename Working<K>::W> reduce_run(uint32_t op, const T* row, 
 template <class T, Kind K>
 __global__ void __launch_bounds__(threads)
     reduce_warp_rows(const T* x, void* y, const __grid_constant__ RowsState r) {
+  using Work = Working<K>;
   const State& s = r.s;
-  const int64_t o = int64_t(blockIdx.x) * warps + threadIdx.x / warp_threads;
-  if (o >= s.kept.elements) return;
+  const int64_t o = int64_t(blockIdx.x) * (threads / r.lanes) + threadIdx.x / r.lanes;
+  const int lane = threadIdx.x % r.lanes;
+  const bool here = o < s.kept.elements;
   int64_t at[2];
-  strided_offsets(s.kept, o, at);
-  auto joined = reduce_run<T, K>(s.op, x + at[1], 0, s.reduced.elements, r.vectors,
-                                 threadIdx.x % warp_threads, warp_threads);
-  joined = Working<K>::warp_join(s.op, joined);
-  if (threadIdx.x % warp_threads == 0) write(s.op, s.y_dtype, s.reduced.elements, y, at[0], joined);
+  strided_offsets(s.kept, here ? o : 0, at);
+  auto joined = reduce_run<T, K>(s.op, x + at[1], 0, here ? s.reduced.elements : 0, r.vectors, lane, r.lanes);
+  for (int offset = r.lanes / 2; offset; offset /= 2)
+    joined = Work::join(s.op, joined, Work::shuffle_down(joined, offset));
+  if (here && lane == 0) write(s.op, s.y_dtype, s.reduced.elements, y, at[0], joined);
 }
 
 // Blocks = 1: a part of a row, which is all of it when there is one part; else a row by a cluster.
@@ -116,7 +120,8 @@ void launch(const Launch& l) {
   J* partial = r.way == by_parts ? l.at<J>(r.partial) : nullptr;
   switch (r.way) {
     case by_warp:
-      reduce_warp_rows<T, K><<<unsigned((rows + warps - 1) / warps), threads, 0, stream_of(l)>>>(x, y, r);
+      reduce_warp_rows<T, K>
+          <<<unsigned((rows * r.lanes + threads - 1) / threads), threads, 0, stream_of(l)>>>(x, y, r);
       break;
     case by_cluster:
       check_cuda(launch_clusters<cluster_blocks>(false, reduce_block_rows<T, K, cluster_blocks>,
@@ -151,20 +156,28 @@ Verdict prepare_rows(const Problem& p, Prepare& prep) {
   r.part = {1, 1, 1};
   r.part_size = n;
   if (n <= warp_row && rows > 1) {
+    // As few lanes as have up to four pieces each, since joining lanes costs more than adding elements; but
+    // two at least, whose pieces are what memory moves at once.
     r.way = by_warp;
+    const int64_t each = r.vectors ? in_flight * piece : 1;
+    for (r.lanes = r.vectors ? 2 : 1; r.lanes < warp_threads && n > each * r.lanes;) r.lanes *= 2;
   } else if (rows >= few_rows || n <= 4096) {
     r.way = by_block;
   } else if (n <= 8 * part_elements && capability_of(p).code_arch >= cluster_arch) {
     r.way = by_cluster;
   } else {
-    const int64_t parts = std::min<int64_t>(most_splits, (n + part_elements - 1) / part_elements);
+    const int64_t fill =
+        std::min(4 * int64_t(capability_of(p).multiprocessors) / std::max<int64_t>(rows, 1), n / least_part);
+    const int64_t parts =
+        std::min<int64_t>(most_splits, std::max((n + part_elements - 1) / part_elements, fill));
     r.part_size = ((n + parts - 1) / parts + piece - 1) / piece * piece;
     r.part.splits = int((n + r.part_size - 1) / r.part_size);
     r.way = r.part.splits > 1 ? by_parts : by_block;
     r.part.o_step = r.part.splits;
     if (r.way == by_parts) r.partial = prep.book<Joined<double>>(rows * r.part.splits);
   }
-  constexpr const char* names[] = {"a warp a row", "a block a row", "a cluster a row", "parts of rows"};
+  constexpr const char* names[] = {"lanes of a warp a row", "a block a row", "a cluster a row",
+                                   "parts of rows"};
   prep.note(names[r.way]);
   return nullptr;
 }

@@ -109,7 +109,7 @@ int attribute(cudaDeviceAttr which, int device) {
 
 CudaDevice::CudaDevice(int index, const ruda_context_desc& desc)
     : index_(opened(index)),
-      generation_(watch_forks()),
+      generation_(fork_generation_now()),
       events_(std::make_shared<EventPool>()),
       memory_(index),
       allocator_(memory_, desc.memory_limit_bytes) {
@@ -135,7 +135,6 @@ CudaDevice::CudaDevice(int index, const ruda_context_desc& desc)
 CudaDevice::~CudaDevice() {
   if (forked()) {
     memory_.forget();
-    events_->forget();
     return;
   }
   const int before = enter();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "device/device.hpp"
-#include "device/fork.hpp"
+#include "core/fork.hpp"
 #include "runtime/allocator.hpp"
 #include "runtime/index_word.hpp"
 #include "tune/capability.hpp"
@@ -57,7 +57,9 @@ class CudaDevice final : public Device {
   void trim() override;
   void retire(std::function<void()> done,
               std::span<const std::shared_ptr<DeviceStream>> streams) noexcept override;
-  void memory(ruda_context_info& info) const override { allocator_.memory(info); }
+  void memory(ruda_context_info& info) const override {
+    if (!forked()) allocator_.memory(info);
+  }
   int enter() noexcept override;
   void leave(int before) noexcept override;
   void write(DeviceStream& stream, void* to, const void* from, uint64_t bytes) override;

@@ -7,12 +7,12 @@
 #include "runtime/dynlib.hpp"
 
 #include "core/error.hpp"
+#include "core/fork.hpp"
 #include "runtime/error.hpp"
 
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -39,19 +39,16 @@ struct Opened {
 };
 
 struct Table {
-  std::mutex mutex;
+  Mutex mutex;
   std::vector<Opened> list;
 };
 
 // Libraries stay open until the process ends.
-Table& table() {
-  static Table* instance = new Table;
-  return *instance;
-}
+Lasting<Table> table;
 
 std::string own_folder() {
   Dl_info info{};
-  if (!dladdr(reinterpret_cast<const void*>(&table), &info) || !info.dli_fname) return {};
+  if (!dladdr(static_cast<const void*>(&table), &info) || !info.dli_fname) return {};
   const char* slash = std::strrchr(info.dli_fname, '/');
   return slash ? std::string(info.dli_fname, slash) : ".";
 }
@@ -104,13 +101,21 @@ void* look(const LibrarySpec& spec, std::string& tried) {
 }
 
 void* find(const LibrarySpec& spec, std::string& tried) {
-  Table& t = table();
-  std::lock_guard lock(t.mutex);
-  for (const Opened& entry : t.list)
-    if (entry.spec == &spec) return entry.handle;
-  t.list.reserve(t.list.size() + 1);
+  Table& t = *table;
+  const auto known = [&]() -> void* {
+    for (const Opened& entry : t.list)
+      if (entry.spec == &spec) return entry.handle;
+    return nullptr;
+  };
+  {
+    const std::lock_guard lock(t.mutex);
+    if (void* handle = known()) return handle;
+  }
+  // Threads that come first together may all look: the loader gives each the same handle.
   void* handle = look(spec, tried);
-  if (handle) t.list.push_back({&spec, handle});
+  if (!handle) return nullptr;
+  const std::lock_guard lock(t.mutex);
+  if (!known()) t.list.push_back({&spec, handle});
   return handle;
 }
 

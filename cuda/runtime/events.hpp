@@ -2,6 +2,7 @@
 // it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "core/fork.hpp"
 #include "runtime/error.hpp"
 
 #include <memory>
@@ -16,18 +17,12 @@ using Mark = std::shared_ptr<CUevent_st>;
 class EventPool : public std::enable_shared_from_this<EventPool> {
  public:
   ~EventPool() {
+    if (forked_since(generation_)) return;
     for (cudaEvent_t event : free_) quiet(cudaEventDestroy(event));
   }
 
   Mark take() {
     return Mark(take_raw(), [pool = shared_from_this()](cudaEvent_t event) { pool->give(event); });
-  }
-
-  // A forked child must not touch its parent's events.
-  void forget() noexcept {
-    std::lock_guard lock(mutex_);
-    free_.clear();
-    forgotten_ = true;
   }
 
  private:
@@ -45,8 +40,8 @@ class EventPool : public std::enable_shared_from_this<EventPool> {
     return event;
   }
   void give(cudaEvent_t event) noexcept {
+    if (forked_since(generation_)) return;
     std::lock_guard lock(mutex_);
-    if (forgotten_) return;
     try {
       free_.push_back(event);
     } catch (...) {
@@ -55,7 +50,8 @@ class EventPool : public std::enable_shared_from_this<EventPool> {
   }
   std::mutex mutex_;
   std::vector<cudaEvent_t> free_;
-  bool forgotten_ = false;
+  // A forked child touches neither its parent's events nor a mutex that a lost thread may have held.
+  const uint32_t generation_ = fork_generation_now();
 };
 
 }  // namespace ruda::cuda

@@ -3,9 +3,9 @@
 #include "runtime/index_word.hpp"
 
 #include "core/error.hpp"
+#include "core/fork.hpp"
 
 #include <cstring>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -13,21 +13,17 @@ namespace ruda::cuda {
 namespace {
 
 struct Sites {
-  std::mutex mutex;
+  Mutex mutex;
   std::vector<std::pair<const char*, const char*>> list;
 };
 
-// Never destroyed: streams may report while the process exits.
-Sites& sites() {
-  static Sites* instance = new Sites;
-  return *instance;
-}
+Lasting<Sites> sites;
 
 }  // namespace
 
 uint32_t index_site(const char* op, const char* operand) {
-  Sites& s = sites();
-  std::lock_guard lock(s.mutex);
+  Sites& s = *sites;
+  const std::lock_guard lock(s.mutex);
   for (size_t i = 0; i < s.list.size(); ++i)
     if (!std::strcmp(s.list[i].first, op) && !std::strcmp(s.list[i].second, operand)) return uint32_t(i);
   s.list.emplace_back(op, operand);
@@ -35,8 +31,8 @@ uint32_t index_site(const char* op, const char* operand) {
 }
 
 std::string index_text(const IndexWord& word) {
-  Sites& s = sites();
-  std::lock_guard lock(s.mutex);
+  Sites& s = *sites;
+  const std::lock_guard lock(s.mutex);
   const auto [op, operand] =
       word.site < s.list.size() ? s.list[word.site] : std::pair{"a kernel", "an operand"};
   return format("%s: %s holds %lld, expected 0..%lld", op, operand, (long long)word.index,

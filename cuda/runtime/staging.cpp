@@ -54,7 +54,7 @@ PinnedChunk PinnedMemory::take(bool large) {
 }
 
 void PinnedMemory::give(PinnedChunk chunk, Mark last) noexcept {
-  if (!chunk.data) return;
+  if (!chunk.data || forked_since(generation_)) return;
   chunk.busy = std::move(last);
   try {
     std::lock_guard lock(mutex_);
@@ -79,6 +79,7 @@ std::shared_ptr<IndexWord> PinnedMemory::index_word() {
   }
   *word = {};
   return {word, [this](IndexWord* done) {
+            if (forked_since(generation_)) return;
             std::lock_guard lock(mutex_);
             words_.push_back(done);  // never above what it held before
           }};

@@ -34,6 +34,7 @@ class PinnedMemory {
   };
   static std::byte* allocate(uint64_t bytes);
   std::mutex mutex_;
+  const uint32_t generation_ = fork_generation_now();  // a forked child leaves the mutex alone
   Kind small_, large_;
   std::vector<IndexWord*> words_;
 };

@@ -9,6 +9,23 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
+Gemv matmul_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k, int64_t step) {
+  // About half of the warps that fit at once: 62 a multiprocessor in two uneven turns took 19.5 us for
+  // 1x4096x4096 of bf16 on an H200. Several columns a warp pay for several rows: each of a is loaded, from
+  // the first-level cache, once for all columns.
+  const int64_t steps = ceil_div(k, step),
+                multiprocessors = gpu.multiprocessors > 0 ? gpu.multiprocessors : 1;
+  Gemv choice{1, 1};
+  while (choice.splits < 4 && ceil_div(steps, choice.splits) > 4 && n * choice.splits < multiprocessors * 16)
+    choice.splits *= 2;
+  const int64_t warps = n * choice.splits, enough = multiprocessors * (rows == 1 ? 32 : 8);
+  if (warps >= 4 * enough)
+    choice.columns = 4;
+  else if (warps >= 2 * enough)
+    choice.columns = 2;
+  return choice;
+}
+
 BlockGemv block_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k) {
   // A warp takes 256 elements of k a step and has four steps in flight. More warps share a column while that
   // shortens the chain of loads and the GPU has warps to spare: 64 a multiprocessor are resident.
@@ -31,6 +48,15 @@ int block_tile(const Capability& gpu, int64_t rows, int64_t n) {
   return rows > 16 && blocks >= gpu.multiprocessors   ? 32
          : blocks >= 4 * int64_t(gpu.multiprocessors) ? 32
                                                       : 16;
+}
+
+BlockStaged block_staged(const Capability& gpu, int64_t rows, int64_t n, int64_t chunks) {
+  // The order of a sum, and so its bits, may not depend on the rows: the warps follow from n and k alone.
+  const int64_t multiprocessors = gpu.multiprocessors > 0 ? gpu.multiprocessors : 1;
+  const int64_t most = ceil_div(n, 16) <= multiprocessors ? 16 : 8;
+  BlockStaged choice{16, int(chunks < most ? chunks : most)};
+  if (rows > 16 && ceil_div(n, 32) >= 2 * multiprocessors && choice.warps <= 8) choice.tile = 32;
+  return choice;
 }
 
 }  // namespace ruda::cuda::tune

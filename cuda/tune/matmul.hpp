@@ -5,6 +5,13 @@
 
 namespace ruda::cuda::tune {
 
+// matmul with up to eight rows: columns of c a warp computes, and warps that share one column's k.
+// A warp takes `step` elements of k at a time.
+struct Gemv {
+  int columns, splits;
+};
+Gemv matmul_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k, int64_t step);
+
 // matmul_block with up to four rows: columns of y a warp computes, and warps that share one column's k.
 struct BlockGemv {
   int rows_per_warp, splits;
@@ -14,7 +21,14 @@ BlockGemv block_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k);
 // matmul_block with more rows: weight rows of a block's tile.
 int block_tile(const Capability& gpu, int64_t rows, int64_t n);
 
+// The same by way of shared memory: weight rows of a block's tile, and warps of a block that share the chunks
+// of k.
+struct BlockStaged {
+  int tile, warps;
+};
+BlockStaged block_staged(const Capability& gpu, int64_t rows, int64_t n, int64_t chunks);
+
 // From how many rows on decoding all weights to bf16 first is faster.
-constexpr int64_t block_gemm_rows = 65;
+constexpr int64_t block_gemm_rows = 129;
 
 }  // namespace ruda::cuda::tune

@@ -92,16 +92,23 @@ enum {
   RUDA_MATMUL_BLOCK_X = 0,
   RUDA_MATMUL_BLOCK_WEIGHTS = 1,
   RUDA_MATMUL_BLOCK_BIAS = 2,
-  RUDA_MATMUL_BLOCK_Y = 3
+  RUDA_MATMUL_BLOCK_Y = 3,
+  RUDA_MATMUL_BLOCK_GAMMA = 4
 };
 
 /** y[.., j] = sum_i x[.., i] * weights[j, i] + bias[j], the weights packed in blocks as a GGUF file has them.
  *
+ *  With gamma, x[.., i] is first replaced by x[.., i] / sqrt(mean_l(x[.., l]^2) + eps) * gamma[i], as rms_norm
+ *  computes it. With gated = 1, weights has the rows of a gate, then as many of its partner, and
+ *  y[.., j] = g / (1 + e^-g) * p with g the product of row j and p that of row n + j. Both save launches and
+ *  passes over memory where one token goes through a layer.
+ *
  *  x        in   [.., k], rank 1..16; F32, BF16; rows dense (last stride 1), other strides free
  *  weights  in   [n, k], contiguous, at any address; Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 (k a multiple of 32), Q4_K,
  *                Q5_K, Q6_K (k a multiple of 256); read where they lie, never copied
- *  bias     in   [n], optional; F32, BF16; contiguous
- *  y        out  [.., n]; F32, BF16; rows dense
+ *  bias     in   [n], optional; F32, BF16; contiguous; none where gated
+ *  y        out  [.., n]; F32, BF16; rows dense; [.., n / 2] where gated, n then is even
+ *  gamma    in   [k], optional; F32, contiguous; k then is above 0
  *
  *  A weight is the exact value of its format. Sums are F32; the result is rounded once to the dtype of y. n
  *  and the extents before k may be 0. */
@@ -110,11 +117,15 @@ typedef struct ruda_matmul_block_desc {
   const ruda_ext* next;
   const ruda_plan_options* options; /* NULL = defaults; math STRICT: no rounding of x or of weights */
   const ruda_tensor_desc *x, *weights;
-  const ruda_tensor_desc* bias; /* NULL = none */
-  const ruda_tensor_desc* y;    /* NULL = contiguous */
+  const ruda_tensor_desc* bias;  /* NULL = none */
+  const ruda_tensor_desc* y;     /* NULL = contiguous */
+  const ruda_tensor_desc* gamma; /* NULL = x as it is */
+  double eps;                    /* with gamma: finite and above 0, has no default; else 0 */
+  uint32_t gated;                /* 0, 1 */
+  uint32_t reserved;             /* 0 */
 } ruda_matmul_block_desc;
 #define RUDA_MATMUL_BLOCK_DESC_INIT \
-  { (uint32_t)sizeof(ruda_matmul_block_desc), 0, NULL, NULL, NULL, NULL, NULL, NULL }
+  { (uint32_t)sizeof(ruda_matmul_block_desc), 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0 }
 
 /** Makes a plan for matmul_block. Error of an element, before the rounding of y, with u = 2^-24 and
  *  S = sum_i |x| |w|:
@@ -130,10 +141,12 @@ typedef struct ruda_matmul_block_desc {
  *  than 4 rows, never on the thread count; on a GPU on its row of x and of weights, on n and k, on the GPU's
  *  model, and on whether x has up to 4, up to 64 or more rows, in the last case also on how many and on
  *  NVIDIA's library. A row of x with NaN or Inf is computed as STRICT if among up to 4. Where the scale of a
- *  block is not finite, elements that use it are Inf or NaN. On a GPU the workspace of more than 64 rows
+ *  block is not finite, elements that use it are Inf or NaN. With gamma, x stands for its exact normalised
+ *  row, a bf16 x counts as F32, and (k / 2 + 6) u S is added. Where gated, with E_g and E_p those bounds of g
+ *  and p: (1.1 E_g + 8 u |silu(g)|) (|p| + E_p) + |silu(g)| E_p. On a GPU the workspace of more than 64 rows
  *  holds the weights as bf16. Deterministic; capturable. Source: the block formats of the GGUF project.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
- *  (options), RUDA_E_UNSUPPORTED. [T] */
+ *  (options, eps, gated, bias, reserved), RUDA_E_UNSUPPORTED. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_matmul_block_plan_create(ruda_context context,
                                                              const ruda_matmul_block_desc* desc,
                                                              ruda_plan* out) RUDA_NX;

@@ -26,7 +26,7 @@ typedef struct ruda_rms_norm_desc {
   const ruda_plan_options* options; /* NULL = defaults */
   const ruda_tensor_desc *x, *gamma;
   const ruda_tensor_desc* y; /* NULL = contiguous, as x */
-  double eps;                /* finite and above 0; has no default */
+  double eps;                /* finite and above 0 as F32; has no default */
 } ruda_rms_norm_desc;
 #define RUDA_RMS_NORM_DESC_INIT \
   { (uint32_t)sizeof(ruda_rms_norm_desc), 0, NULL, NULL, NULL, NULL, NULL, 0 }

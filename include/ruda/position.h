@@ -48,8 +48,9 @@ typedef struct ruda_rope_params {
   double theta;                 /* above 0, no default; not read when the frequencies are a tensor */
   double factor;                /* linear, dynamic, yarn, llama3: above 0, no default; longrope: longest
                                   context over original_positions, 0 = 1 */
-  double attention_factor;      /* times cos and sin; 0 = by the scaling: yarn 0.1 ln(factor) + 1 (or by
-                                  mscale), longrope sqrt(1 + ln(factor) / ln(original_positions)), else 1 */
+  double attention_factor;      /* times cos and sin, above 0 as F32; 0 = by the scaling: yarn 0.1 ln(factor)
+                                  + 1 (or by mscale), longrope sqrt(1 + ln(factor) / ln(original_positions)),
+                                  else 1 */
   double low_frequency_factor;  /* llama3; 0 = 1 */
   double high_frequency_factor; /* llama3; 0 = 4 */
   double beta_fast, beta_slow;  /* yarn: turns over the trained context at the ends of the ramp; 0 = 32, 1 */

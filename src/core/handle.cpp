@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/handle.hpp"
 
-#include <mutex>
+#include "core/fork.hpp"
 
 namespace ruda {
 namespace {
@@ -16,7 +16,7 @@ constexpr size_t resting_cells = 256;
 class CellHeap {
  public:
   Cell* take() {
-    std::lock_guard lock(mutex_);
+    const std::lock_guard lock(mutex_);
     if (count_ <= resting_cells) {
       auto* slab = new Cell[slab_cells];
       for (int i = 0; i < slab_cells; ++i) push(slab + i);
@@ -29,7 +29,7 @@ class CellHeap {
     return cell;
   }
   void give(Cell* cell) noexcept {
-    std::lock_guard lock(mutex_);
+    const std::lock_guard lock(mutex_);
     push(cell);
   }
 
@@ -40,17 +40,13 @@ class CellHeap {
     tail_ = cell;
     ++count_;
   }
-  std::mutex mutex_;
+  Mutex mutex_;
   Cell* head_ = nullptr;
   Cell* tail_ = nullptr;
   size_t count_ = 0;
 };
 
-// Never destroyed: handles may be released while the process exits.
-CellHeap& heap() {
-  static CellHeap* instance = new CellHeap;
-  return *instance;
-}
+Lasting<CellHeap> heap;
 
 bool is_live(uint32_t kind) { return (kind & mark_mask) == mark; }
 
@@ -77,7 +73,7 @@ const char* kind_name(Kind kind) noexcept {
 }
 
 Cell* attach(std::unique_ptr<Object> object, Kind kind, Cell* parent) {
-  Cell* cell = heap().take();
+  Cell* cell = (*heap).take();
   cell->parent = parent;
   cell->root = parent ? parent->root : cell;
   cell->live.store(0, std::memory_order_relaxed);
@@ -101,7 +97,7 @@ void release(Cell* cell) noexcept {
     cell->kind.store(0, std::memory_order_release);
     delete std::exchange(cell->object, nullptr);
     if (parent) cell->root->live.fetch_sub(1, std::memory_order_relaxed);
-    heap().give(cell);
+    (*heap).give(cell);
     cell = parent;
   }
 }

@@ -24,12 +24,23 @@ const char* level_name(uint32_t level) {
 
 }  // namespace
 
+// In a forked child nobody returns from the calls of the parent's other threads. Under the mutex.
+void Log::forget_lost_calls() noexcept {
+  if (!forked_since(generation_)) return;
+  generation_ = fork_generation_now();
+  in_flight_.store(0, std::memory_order_relaxed);
+}
+
 void Log::set(ruda_log_fn callback, void* user, uint32_t level) {
-  std::unique_lock lock(mutex_);
-  callback_ = callback;
-  user_ = user;
-  level_ = level ? level : uint32_t(RUDA_LOG_WARNING);
-  idle_.wait(lock, [&] { return in_flight_ == 0; });
+  {
+    const std::lock_guard lock(mutex_);
+    forget_lost_calls();
+    callback_ = callback;
+    user_ = user;
+    level_ = level ? level : uint32_t(RUDA_LOG_WARNING);
+  }
+  for (uint32_t calls; (calls = in_flight_.load(std::memory_order_acquire)) != 0;)
+    in_flight_.wait(calls, std::memory_order_acquire);
 }
 
 void Log::write(uint32_t level, const char* component, const char* format, ...) noexcept {
@@ -44,11 +55,15 @@ void Log::write(uint32_t level, const char* component, const char* format, ...) 
     if (callback_) {
       const auto callback = callback_;
       void* user = user_;
-      ++in_flight_;
+      forget_lost_calls();
+      const uint32_t generation = generation_;
+      in_flight_.fetch_add(1, std::memory_order_relaxed);
       lock.unlock();
       callback(user, level, component, text);
       lock.lock();
-      if (--in_flight_ == 0) idle_.notify_all();
+      const bool last = generation == generation_ && in_flight_.fetch_sub(1, std::memory_order_release) == 1;
+      lock.unlock();
+      if (last) in_flight_.notify_all();
       return;
     }
     if (lines_.size() == kept_lines) {
@@ -62,7 +77,7 @@ void Log::write(uint32_t level, const char* component, const char* format, ...) 
 }
 
 uint64_t Log::drain(char* text, uint64_t capacity) {
-  std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex_);
   uint64_t used = 0;
   if (dropped_) {
     used = uint64_t(std::snprintf(text, capacity, "warning log %llu older lines were dropped\n",

@@ -1,12 +1,12 @@
 // src/device/log.hpp - a context's log: a callback, or a queue of lines that the caller drains.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "core/fork.hpp"
+
 #include <ruda/context.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <string>
 
 namespace ruda {
@@ -21,12 +21,13 @@ class Log {
   uint64_t drain(char* text, uint64_t capacity);
 
  private:
-  std::mutex mutex_;
-  std::condition_variable idle_;
+  void forget_lost_calls() noexcept;
+  Mutex mutex_;
   ruda_log_fn callback_ = nullptr;
   void* user_ = nullptr;
   std::atomic<uint32_t> level_{RUDA_LOG_WARNING};
-  uint32_t in_flight_ = 0;
+  std::atomic<uint32_t> in_flight_{0};           // calls of the callback
+  uint32_t generation_ = fork_generation_now();  // of in_flight_
   uint64_t dropped_ = 0;
   std::deque<std::string> lines_;
 };

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/struct_in.hpp"
 #include "infer/session.hpp"
+#include "model/template/chat.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -84,9 +85,11 @@ ruda_status ruda_session_prompt_text(ruda_session session, const char* text, uin
     const Use use(session);
     Session& s = *use;
     RUDA_CHECK(text || !bytes, RUDA_E_NULL, 1, "text is NULL with %llu bytes", (unsigned long long)bytes);
+    const StopSign stop = stop_sign(cancel, 5);
     std::vector<int32_t> tokens;
-    s.model().tokenizer().encode({text, bytes}, RUDA_ENCODE_ADD_SPECIAL | RUDA_ENCODE_PARSE_SPECIAL, tokens);
-    s.prompt(tokens, progress, user, stop_sign(cancel, 5));
+    s.model().tokenizer().encode({text, bytes}, RUDA_ENCODE_ADD_SPECIAL | RUDA_ENCODE_PARSE_SPECIAL, tokens,
+                                 stop);
+    s.prompt(tokens, progress, user, stop);
   });
 }
 
@@ -96,15 +99,13 @@ ruda_status ruda_session_prompt_chat(ruda_session session, const ruda_chat_messa
   return guard(__func__, [&] {
     const Use use(session);
     Session& s = *use;
+    RUDA_CHECK(count, RUDA_E_ARGUMENT, 2, "count is 0, expected at least 1 message");
     const auto tokenizer = handle_of<ruda_tokenizer>(s.model().tokenizer());
-    uint64_t needed = 0;
-    infer::ok(ruda_chat_render(tokenizer, messages, count, options, nullptr, 0, &needed), true);
-    std::string text(needed, 0);
-    infer::ok(ruda_chat_render(tokenizer, messages, count, options, text.data(), text.size(), &needed), true);
-    text.resize(needed - 1);
+    const StopSign stop = stop_sign(cancel, 6);
+    const std::string text = text::render_chat(tokenizer, messages, count, options, stop);
     std::vector<int32_t> tokens;
-    s.model().tokenizer().encode(text, RUDA_ENCODE_PARSE_SPECIAL, tokens);
-    s.prompt(tokens, progress, user, stop_sign(cancel, 6));
+    s.model().tokenizer().encode(text, RUDA_ENCODE_PARSE_SPECIAL, tokens, stop);
+    s.prompt(tokens, progress, user, stop);
   });
 }
 

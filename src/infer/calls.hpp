@@ -13,14 +13,13 @@ namespace ruda::infer {
 
 // Turns a failed call of the C API into an exception with the record that it left. same_arguments: the caller
 // has its arguments in the same places, so the one at fault is named too.
-inline void ok(ruda_status status, bool same_arguments = false) {
+inline void ok(ruda_status status) {
   if (status == RUDA_OK) [[likely]]
     return;
   ruda_error_info info = RUDA_ERROR_INFO_INIT;
   ruda_last_error(&info);
   Error error;
   error.status = status;
-  error.arg = same_arguments ? info.arg_index : -1;
   error.native_code = info.native_code;
   error.native_library = info.native_library;
   error.text = std::string(info.function) + ": " + info.message;

@@ -105,15 +105,25 @@ void Step::need(const ruda_plan_info& info) {
   capturable_ = capturable_ && info.capturable;
 }
 
-const Linear& Step::linear(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor>& bias,
-                           const Ref<Tensor>& y) {
-  const std::vector<const void*> key = {&x->layout(), &weight->layout(), bias ? &bias->layout() : nullptr,
-                                        &y->layout()};
+const Linear& Step::linear(const Product& p) {
+  const std::vector<const void*> key = {&p.x->layout(), &p.weight->layout(),
+                                        p.bias ? &p.bias->layout() : nullptr,
+                                        p.gamma ? &p.gamma->layout() : nullptr, &p.y->layout()};
   const auto found = linears_.find(key);
   if (found != linears_.end()) return found->second;
-  Linear& made = linears_.emplace(key, Linear(x, weight, bias, y)).first->second;
+  Linear& made = linears_.emplace(key, Linear(p)).first->second;
   need(made.info());
   return made;
+}
+
+Product Step::attention_product(const model::LayerWeights& l) const {
+  if (!joined_) return {normed_, l.qkv, l.qkv_bias, qkv_};
+  return {hidden_, l.qkv, l.qkv_bias, qkv_, l.attention_norm, model_.config().norm_eps};
+}
+
+Product Step::gate_up_product(const model::LayerWeights& l) const {
+  if (!joined_) return {normed_, l.gate_up, none_, gate_up_};
+  return {middle_, l.gate_up, none_, gated_, l.feed_forward_norm, model_.config().norm_eps, true};
 }
 
 // One buffer for q, k and v where their weights are one matrix in every layer.
@@ -172,6 +182,10 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
     middle_ = buffer(RUDA_F32, {1, c.width});
     middle_row_ = view(middle_, {c.width});
     hidden_row_ = view(hidden_, {c.width});
+    joined_ =
+        qkv_ && gate_up_ && std::all_of(w.layers.begin(), w.layers.end(), [](const model::LayerWeights& l) {
+          return is_block(l.qkv->layout().dtype) && is_block(l.gate_up->layout().dtype);
+        });
   }
   last_hidden_ = slice(hidden_, 0, tokens - 1, tokens);
   last_normed_ = buffer(RUDA_F32, {1, c.width});
@@ -244,22 +258,22 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
   }
   for (const model::LayerWeights& l : w.layers) {
     if (qkv_) {
-      linear(normed_, l.qkv, l.qkv_bias, qkv_);
+      linear(attention_product(l));
     } else {
-      linear(normed_, l.q, l.q_bias, q_);
-      linear(normed_, l.k, l.k_bias, k_);
-      linear(normed_, l.v, l.v_bias, v_);
+      linear({normed_, l.q, l.q_bias, q_});
+      linear({normed_, l.k, l.k_bias, k_});
+      linear({normed_, l.v, l.v_bias, v_});
     }
-    linear(context_, l.output, hidden_row_, middle_ ? middle_ : delta_);
+    linear({context_, l.output, hidden_row_, middle_ ? middle_ : delta_});
     if (gate_up_) {
-      linear(normed_, l.gate_up, {}, gate_up_);
+      linear(gate_up_product(l));
     } else {
-      linear(normed_, l.gate, {}, gate_);
-      linear(normed_, l.up, {}, up_);
+      linear({normed_, l.gate, none_, gate_});
+      linear({normed_, l.up, none_, up_});
     }
-    linear(gated_, l.down, middle_row_, middle_ ? hidden_ : delta_);
+    linear({gated_, l.down, middle_row_, middle_ ? hidden_ : delta_});
   }
-  linear(last_normed_, w.output, {}, logits_);
+  linear({last_normed_, w.output, none_, logits_});
   ok(ruda_workspace_create(context, workspace_bytes_, workspace_.out()));
 }
 
@@ -269,10 +283,8 @@ void Step::execute(const Owned<ruda_plan>& plan, std::initializer_list<ruda_bind
                        uint32_t(bindings.size()), opts));
 }
 
-void Step::multiply(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor>& bias,
-                    const Ref<Tensor>& y, const ruda_exec_opts* opts) {
-  linear(x, weight, bias, y)
-      .run(handle_of<ruda_stream>(*stream_), workspace_.get(), x, weight, bias, y, opts);
+void Step::multiply(const Product& product, const ruda_exec_opts* opts) {
+  linear(product).run(handle_of<ruda_stream>(*stream_), workspace_.get(), product, opts);
 }
 
 void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
@@ -287,17 +299,20 @@ void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
       execute(plan, {bind(RUDA_ROPE_X, x), bind(RUDA_ROPE_POSITIONS, positions_), bind(RUDA_ROPE_Y, x)},
               opts);
   };
-  execute(norm_,
-          {bind(RUDA_RMS_NORM_X, hidden_), bind(RUDA_RMS_NORM_GAMMA, l.attention_norm),
-           bind(RUDA_RMS_NORM_Y, normed_)},
-          opts);
+  const auto normalise = [&](const Ref<Tensor>& x, const Ref<Tensor>& gamma) {
+    if (joined_) return;
+    execute(norm_,
+            {bind(RUDA_RMS_NORM_X, x), bind(RUDA_RMS_NORM_GAMMA, gamma), bind(RUDA_RMS_NORM_Y, normed_)},
+            opts);
+  };
+  normalise(hidden_, l.attention_norm);
   if (qkv_) {
-    multiply(normed_, l.qkv, l.qkv_bias, qkv_, opts);
+    multiply(attention_product(l), opts);
     rotate(rope_q_, turned_heads_);
   } else {
-    multiply(normed_, l.q, l.q_bias, q_, opts);
-    multiply(normed_, l.k, l.k_bias, k_, opts);
-    multiply(normed_, l.v, l.v_bias, v_, opts);
+    multiply({normed_, l.q, l.q_bias, q_}, opts);
+    multiply({normed_, l.k, l.k_bias, k_}, opts);
+    multiply({normed_, l.v, l.v_bias, v_}, opts);
     rotate(rope_q_, q_heads_);
     rotate(rope_k_, k_heads_);
   }
@@ -317,22 +332,20 @@ void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
     execute(add_, {bind(RUDA_BINARY_A, hidden_), bind(RUDA_BINARY_B, delta_), bind(RUDA_BINARY_Y, hidden_)},
             opts);
   };
-  multiply(context_, l.output, hidden_row_, middle_ ? middle_ : delta_, opts);
+  multiply({context_, l.output, hidden_row_, middle_ ? middle_ : delta_}, opts);
   if (!middle_) add_delta();
-  execute(norm_,
-          {bind(RUDA_RMS_NORM_X, middle_ ? middle_ : hidden_), bind(RUDA_RMS_NORM_GAMMA, l.feed_forward_norm),
-           bind(RUDA_RMS_NORM_Y, normed_)},
-          opts);
+  normalise(middle_ ? middle_ : hidden_, l.feed_forward_norm);
   if (gate_up_) {
-    multiply(normed_, l.gate_up, {}, gate_up_, opts);
+    multiply(gate_up_product(l), opts);
   } else {
-    multiply(normed_, l.gate, {}, gate_, opts);
-    multiply(normed_, l.up, {}, up_, opts);
+    multiply({normed_, l.gate, none_, gate_}, opts);
+    multiply({normed_, l.up, none_, up_}, opts);
   }
-  execute(silu_mul_,
-          {bind(RUDA_SILU_MUL_GATE, gate_), bind(RUDA_SILU_MUL_UP, up_), bind(RUDA_SILU_MUL_Y, gated_)},
-          opts);
-  multiply(gated_, l.down, middle_row_, middle_ ? hidden_ : delta_, opts);
+  if (!joined_)
+    execute(silu_mul_,
+            {bind(RUDA_SILU_MUL_GATE, gate_), bind(RUDA_SILU_MUL_UP, up_), bind(RUDA_SILU_MUL_Y, gated_)},
+            opts);
+  multiply({gated_, l.down, middle_row_, middle_ ? hidden_ : delta_}, opts);
   if (!middle_) add_delta();
 }
 
@@ -357,7 +370,7 @@ void Step::run(const Cache& cache, const StopSign& stop) {
           {bind(RUDA_RMS_NORM_X, last_hidden_), bind(RUDA_RMS_NORM_GAMMA, model_.weights().output_norm),
            bind(RUDA_RMS_NORM_Y, last_normed_)},
           given);
-  multiply(last_normed_, model_.weights().output, {}, logits_, given);
+  multiply({last_normed_, model_.weights().output, none_, logits_}, given);
 }
 
 }  // namespace ruda::infer

@@ -20,13 +20,24 @@ struct Cache {
   Owned<ruda_paged_schedule> schedule;
 };
 
+// The operands of a product. A gamma puts rms_norm before it; `gated` joins both halves of its rows.
+struct Product {
+  const Ref<Tensor>& x;
+  const Ref<Tensor>& weight;
+  const Ref<Tensor>& bias;
+  const Ref<Tensor>& y;
+  Ref<Tensor> gamma = {};
+  double eps = 0;
+  bool gated = false;
+};
+
 // A product with one weight shape; the plan serves every weight of that layout.
 class Linear {
  public:
   Linear() = default;
-  Linear(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor>& bias, const Ref<Tensor>& y);
-  void run(ruda_stream stream, ruda_workspace workspace, const Ref<Tensor>& x, const Ref<Tensor>& weight,
-           const Ref<Tensor>& bias, const Ref<Tensor>& y, const ruda_exec_opts* opts) const;
+  explicit Linear(const Product& product);
+  void run(ruda_stream stream, ruda_workspace workspace, const Product& product,
+           const ruda_exec_opts* opts) const;
   ruda_plan_info info() const;
 
  private:
@@ -55,15 +66,17 @@ class Step {
   void make_attention_buffers();
   void make_feed_forward_buffers();
   void need(const ruda_plan_info& info);
-  const Linear& linear(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor>& bias,
-                       const Ref<Tensor>& y);
+  const Linear& linear(const Product& product);
   void layer(const Cache& cache, size_t index, const ruda_exec_opts* opts);
   void execute(const Owned<ruda_plan>& plan, std::initializer_list<ruda_binding> bindings,
                const ruda_exec_opts* opts);
-  void multiply(const Ref<Tensor>& x, const Ref<Tensor>& weight, const Ref<Tensor>& bias,
-                const Ref<Tensor>& y, const ruda_exec_opts* opts);
+  void multiply(const Product& product, const ruda_exec_opts* opts);
+  // The products of a layer that a norm comes before.
+  Product attention_product(const model::LayerWeights& layer) const;
+  Product gate_up_product(const model::LayerWeights& layer) const;
 
   const model::LanguageModel& model_;
+  const Ref<Tensor> none_;  // the bias of products without one
   Ref<Stream> stream_;
   int64_t tokens_;
 
@@ -73,6 +86,7 @@ class Step {
   // One token on an asynchronous device: the residual is the bias of the product that it is added to, between
   // two buffers, which saves a launch. Else empty.
   Ref<Tensor> middle_, middle_row_, hidden_row_;
+  bool joined_ = false;  // one token, all weights in blocks: norms and the gate are parts of the products
   Ref<Tensor> turned_heads_;  // q and k in one, where they are neighbours
   Ref<Tensor> last_hidden_, last_normed_, logits_;
   Ref<Tensor> frequencies_;

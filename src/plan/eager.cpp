@@ -5,7 +5,7 @@
 namespace ruda {
 
 std::shared_ptr<const Program> PlanCache::find(std::string_view key) {
-  std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex_);
   const auto found = index_.find(key);
   if (found == index_.end()) return nullptr;
   if (found->second != recent_.begin()) recent_.splice(recent_.begin(), recent_, found->second);
@@ -13,20 +13,22 @@ std::shared_ptr<const Program> PlanCache::find(std::string_view key) {
 }
 
 void PlanCache::insert(std::string_view key, std::shared_ptr<const Program> program) {
-  std::lock_guard lock(mutex_);
+  std::list<Entry> gone;  // destroyed after the mutex is free
+  const std::lock_guard lock(mutex_);
   if (index_.contains(key)) return;
   recent_.push_front({std::string(key), std::move(program)});
   index_.emplace(recent_.front().key, recent_.begin());
   if (recent_.size() > capacity_) {
     index_.erase(recent_.back().key);
-    recent_.pop_back();
+    gone.splice(gone.begin(), recent_, std::prev(recent_.end()));
   }
 }
 
 void PlanCache::trim() {
-  std::lock_guard lock(mutex_);
+  std::list<Entry> gone;  // destroyed after the mutex is free
+  const std::lock_guard lock(mutex_);
   index_.clear();
-  recent_.clear();
+  gone.swap(recent_);
 }
 
 Eager::Eager(const OpDef& op, ruda_stream stream)

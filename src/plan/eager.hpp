@@ -1,6 +1,7 @@
 // src/plan/eager.hpp - one-shot calls: a cached plan, fresh outputs, pooled workspace.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "core/fork.hpp"
 #include "plan/program.hpp"
 
 #include <list>
@@ -22,7 +23,7 @@ class PlanCache final : public ContextPart {
     std::string key;
     std::shared_ptr<const Program> program;
   };
-  std::mutex mutex_;
+  Mutex mutex_;
   size_t capacity_;
   std::list<Entry> recent_;  // newest first
   std::unordered_map<std::string_view, std::list<Entry>::iterator> index_;

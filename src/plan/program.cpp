@@ -19,6 +19,8 @@ bool StopSign::raised() const noexcept {
          (deadline.time_since_epoch().count() && std::chrono::steady_clock::now() >= deadline);
 }
 
+Lasting<Mutex> Program::tune_mutex;
+
 std::shared_ptr<const Program> Program::build(Problem&& problem) {
   auto program = std::make_shared<Program>();
   program->problem_ = std::move(problem);
@@ -86,7 +88,7 @@ void Program::run_queued(const Bound* slots, std::byte* workspace, Stream& strea
 }
 
 std::string Program::explain() const {
-  const std::lock_guard lock(tune_mutex_);
+  const std::lock_guard lock(*tune_mutex);
   const Candidate& use = chosen();
   std::string text = std::string(problem_.op->name) + ": " + use.kernel->name;
   if (!use.prepared.note_.empty()) text += " (" + use.prepared.note_ + ")";

@@ -1,6 +1,7 @@
 // src/plan/program.hpp - a built plan: problem, chosen kernel, its state; and the handle that users hold.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "core/fork.hpp"
 #include "plan/op.hpp"
 
 namespace ruda {
@@ -43,7 +44,7 @@ class Program : public std::enable_shared_from_this<Program> {
  private:
   const Candidate& chosen() const { return *chosen_.load(std::memory_order_acquire); }
   void run_candidate(const Candidate& use, const Bound* slots, std::byte* workspace, Stream& stream) const;
-  void measure(Stream& stream, const Bound* slots, std::byte* workspace) const;
+  std::vector<double> measure(Stream& stream, const Bound* slots, std::byte* workspace) const;
   std::string tune_key() const;
 
   // On the stream's device; a failed submission poisons the stream.
@@ -54,9 +55,10 @@ class Program : public std::enable_shared_from_this<Program> {
   uint64_t workspace_bytes_ = 0;
   uint32_t required_slots_ = 0, output_slots_ = 0;
   std::string trail_;
-  mutable std::mutex tune_mutex_;  // of the times in candidates_ and the two below
+  mutable Turn tuning_;
   mutable bool tuned_ = false;
-  mutable std::string tune_note_;  // how the choice came about
+  mutable std::string tune_note_;    // how the choice came about
+  static Lasting<Mutex> tune_mutex;  // of the times in candidates_ and the two above, of all programs
 };
 
 class Plan final : public Object {

@@ -115,8 +115,8 @@ void Program::run_candidate(const Candidate& use, const Bound* slots, std::byte*
   }
 }
 
-// Sets `seconds` of every candidate. Rounds take turns, so that a slow moment of the machine hits all alike.
-void Program::measure(Stream& stream, const Bound* slots, std::byte* workspace) const {
+// Seconds of every candidate. Rounds take turns, so that a slow moment of the machine hits all alike.
+std::vector<double> Program::measure(Stream& stream, const Bound* slots, std::byte* workspace) const {
   const DeviceScope scope(stream.device());
   DeviceStream& queue = stream.queue();
   const auto from = stream.device().open_event(), to = stream.device().open_event();
@@ -128,30 +128,38 @@ void Program::measure(Stream& stream, const Bound* slots, std::byte* workspace) 
     return to->since(*from) / runs;
   };
   std::vector<int> runs;
+  std::vector<double> found;
   double best = 0;
-  for (Candidate& candidate : candidates_) {
+  for (const Candidate& candidate : candidates_) {
     run_candidate(candidate, slots, workspace, stream);
-    candidate.seconds = std::max(time(candidate, 1), 1e-9);
-    runs.push_back(std::clamp(int(round_seconds / candidate.seconds), 1, most_runs));
-    if (best == 0 || candidate.seconds < best) best = candidate.seconds;
+    found.push_back(std::max(time(candidate, 1), 1e-9));
+    runs.push_back(std::clamp(int(round_seconds / found.back()), 1, most_runs));
+    if (best == 0 || found.back() < best) best = found.back();
   }
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < candidates_.size(); ++i) {
       // One run told enough of a kernel that is far behind or takes long.
-      if (candidates_[i].seconds > 4 * best || candidates_[i].seconds * rounds > most_seconds) continue;
-      const double seconds = std::max(time(candidates_[i], runs[i]), 1e-9);
-      candidates_[i].seconds = std::min(candidates_[i].seconds, seconds);
+      if (found[i] > 4 * best || found[i] * rounds > most_seconds) continue;
+      found[i] = std::min(found[i], std::max(time(candidates_[i], runs[i]), 1e-9));
     }
+  return found;
 }
 
 void Program::tune(Stream& stream) const {
   if (!problem_.autotune) return;
-  const std::lock_guard lock(tune_mutex_);
-  if (tuned_) return;
-  const auto settle = [&](std::string note) {
+  const Turn::Hold turn(tuning_);
+  std::vector<double> seconds(candidates_.size());
+  const auto settle = [&](std::string note, const Candidate* kept = nullptr) {
+    const std::lock_guard lock(*tune_mutex);
+    for (size_t i = 0; i < candidates_.size(); ++i) candidates_[i].seconds = seconds[i];
+    if (kept) chosen_.store(kept, std::memory_order_release);
     tune_note_ = std::move(note);
     tuned_ = true;
   };
+  {
+    const std::lock_guard lock(*tune_mutex);
+    if (tuned_) return;
+  }
   if (candidates_.size() == 1) return settle("one kernel accepts, nothing to time");
   for (const Operand& operand : problem_.operands)
     if (operand.role == Role::handle && operand.present)
@@ -165,38 +173,34 @@ void Program::tune(Stream& stream) const {
   TuneEntry known;
   if (cache.find(key, path, log, known)) {
     const Candidate* kept = nullptr;
-    for (Candidate& candidate : candidates_)
+    for (size_t i = 0; i < candidates_.size(); ++i)
       for (const TuneTime& time : known)
-        if (time.kernel == candidate.kernel->name) {
-          candidate.seconds = time.seconds;
-          if (&time == &known.front()) kept = &candidate;
+        if (time.kernel == candidates_[i].kernel->name) {
+          seconds[i] = time.seconds;
+          if (&time == &known.front()) kept = &candidates_[i];
         }
-    if (kept) {
-      chosen_.store(kept, std::memory_order_release);
-      return settle("fastest when the problem was timed before");
-    }
+    if (kept) return settle("fastest when the problem was timed before", kept);
   }
 
   try {
     const ScratchOperands operands(problem_, stream);
     const Scratch workspace(stream, workspace_bytes_);
-    measure(stream, operands.slots(), workspace.data());
+    seconds = measure(stream, operands.slots(), workspace.data());
   } catch (const Error& error) {
     if (error.status / 1000 != RUDA_E_ARGUMENT / 1000) throw;
     // Made-up contents that the operator refuses, such as an index into a table without rows.
-    for (Candidate& candidate : candidates_) candidate.seconds = 0;
+    std::fill(seconds.begin(), seconds.end(), 0);
     return settle("not timed, made-up operands do not fit; the first that accepts");
   }
-  const Candidate* fastest = &candidates_[0];
-  for (const Candidate& candidate : candidates_)
-    if (candidate.seconds < fastest->seconds * margin) fastest = &candidate;
-  TuneEntry entry{{fastest->kernel->name, fastest->seconds}};
-  for (const Candidate& candidate : candidates_)
-    if (&candidate != fastest) entry.push_back({candidate.kernel->name, candidate.seconds});
+  size_t fastest = 0;
+  for (size_t i = 1; i < seconds.size(); ++i)
+    if (seconds[i] < seconds[fastest] * margin) fastest = i;
+  TuneEntry entry{{candidates_[fastest].kernel->name, seconds[fastest]}};
+  for (size_t i = 0; i < seconds.size(); ++i)
+    if (i != fastest) entry.push_back({candidates_[i].kernel->name, seconds[i]});
   log.write(RUDA_LOG_INFO, "tune", "%s: %s, %.3f us, of %zu kernels", problem_.op->name,
-            fastest->kernel->name, fastest->seconds * 1e6, candidates_.size());
-  chosen_.store(fastest, std::memory_order_release);
-  settle("fastest of those timed");
+            candidates_[fastest].kernel->name, seconds[fastest] * 1e6, candidates_.size());
+  settle("fastest of those timed", &candidates_[fastest]);
   cache.keep(key, path, log, std::move(entry));
 }
 

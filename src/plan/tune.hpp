@@ -1,11 +1,11 @@
 // src/plan/tune.hpp - what autotuning found out: kernels and times by problem, device and build.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "core/fork.hpp"
 #include "device/log.hpp"
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,15 +32,15 @@ using TuneTable = std::map<TuneKey, TuneEntry>;
 const std::string& tune_build();
 
 // The entries of a file that another process may have written, or damaged: all or none are taken. None when
-// there is no file; a file that is refused is said in the log. `replaceable`: there is no file, or it is a
-// whole one of ours, of this build or another; any other is somebody else's.
-TuneTable read_tune_file(const char* path, Log& log, bool& replaceable);
+// there is no file; `why` says why one is refused. `replaceable`: there is no file, or it is a whole one of
+// ours, of this build or another; any other is somebody else's.
+TuneTable read_tune_file(const char* path, std::string& why, bool& replaceable);
 // A longer table or entry is no result of ours.
 constexpr size_t most_tune_entries = 4096, most_tune_kernels = 64, most_tune_bytes = size_t(1) << 22;
 
 // Writes beside the file that the path leads to, through links, and puts the whole in its place, with the
-// mode of what was there; only a regular file is replaced. What fails is said in the log.
-void write_tune_file(const char* path, const TuneTable& table, Log& log) noexcept;
+// mode of what was there; only a regular file is replaced. `why` says what fails.
+void write_tune_file(const char* path, const TuneTable& table, std::string& why);
 
 // One for the process, so that contexts and plans share it.
 class TuneCache {
@@ -52,7 +52,10 @@ class TuneCache {
   void keep(const TuneKey& key, const std::string& path, Log& log, TuneEntry entry);
 
  private:
-  std::mutex mutex_;
+  // 1 = found, 0 = not in the table, -1 = the path's table is not there yet.
+  int look(const TuneKey& key, const std::string& path, TuneEntry& out);
+  Turn files_;  // of whoever reads or writes one
+  Mutex mutex_;
   std::map<std::string, TuneTable> tables_;  // by path
 };
 

@@ -22,6 +22,9 @@ namespace {
 
 constexpr char magic[] = "ruda-tune 1 ";
 
+Once<std::string> build;
+Lasting<TuneCache> cache;
+
 class File {
  public:
   explicit File(int descriptor) : descriptor_(descriptor) {}
@@ -160,24 +163,23 @@ TuneKey tune_key_of(std::string_view text) noexcept {
 }
 
 const std::string& tune_build() {
-  static const std::string& text = *new std::string([] {
+  return build.get([] {
     uint64_t kernels = 0xcbf29ce484222325;
     for (const OpDef* op : all_ops())
       for (const Kernels* list : {op->cpu, op->cuda})
         if (list)
           for (const Kernel& kernel : *list) kernels = hash(kernel.name, kernels);
     return format("%s-%016llx", RUDA_VERSION, (unsigned long long)kernels);
-  }());
-  return text;
+  });
 }
 
-TuneTable read_tune_file(const char* path, Log& log, bool& replaceable) {
+TuneTable read_tune_file(const char* path, std::string& said, bool& replaceable) {
   replaceable = false;
   // Not blocking: a pipe that nobody writes to must not hold the caller.
   const File file(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     replaceable = errno == ENOENT;
-    if (!replaceable) log.write(RUDA_LOG_WARNING, "tune", "%s is not used: %s", path, std::strerror(errno));
+    if (!replaceable) said = format("%s is not used: %s", path, std::strerror(errno));
     return {};
   }
   struct stat facts {};
@@ -201,11 +203,11 @@ TuneTable read_tune_file(const char* path, Log& log, bool& replaceable) {
   if (!why) why = read_text(text, table);
   replaceable = !why || why == another_build;
   if (!why) return table;
-  log.write(RUDA_LOG_WARNING, "tune", "%s is not used: %s", path, why);
+  said = format("%s is not used: %s", path, why);
   return {};
 }
 
-void write_tune_file(const char* path, const TuneTable& table, Log& log) noexcept {
+void write_tune_file(const char* path, const TuneTable& table, std::string& said) {
   try {
     std::string text = magic + tune_build() + '\n';
     for (const auto& [key, entry] : table) {
@@ -217,44 +219,67 @@ void write_tune_file(const char* path, const TuneTable& table, Log& log) noexcep
     }
     replace_file(path, text);
   } catch (const char* why) {
-    log.write(RUDA_LOG_WARNING, "tune", "%s is not written: %s", path, why);
-  } catch (const std::bad_alloc&) {
-    log.write(RUDA_LOG_WARNING, "tune", "%s is not written: out of host memory", path);
+    said = format("%s is not written: %s", path, why);
   }
 }
 
-TuneCache& TuneCache::instance() {
-  static TuneCache& cache = *new TuneCache;
-  return cache;
+TuneCache& TuneCache::instance() { return *cache; }
+
+int TuneCache::look(const TuneKey& key, const std::string& path, TuneEntry& out) {
+  const std::lock_guard lock(mutex_);
+  const auto table = tables_.find(path);
+  if (table == tables_.end()) return -1;
+  const auto found = table->second.find(key);
+  if (found == table->second.end()) return 0;
+  out = found->second;
+  return 1;
 }
 
 bool TuneCache::find(const TuneKey& key, const std::string& path, Log& log, TuneEntry& out) {
-  const std::lock_guard lock(mutex_);
-  auto table = tables_.find(path);
-  bool replaceable = false;
-  if (table == tables_.end())
-    table = tables_.emplace(path, path.empty() ? TuneTable() : read_tune_file(path.c_str(), log, replaceable))
-                .first;
-  const auto found = table->second.find(key);
-  if (found == table->second.end()) return false;
-  out = found->second;
-  return true;
+  int answer = look(key, path, out);
+  if (answer >= 0 || path.empty()) return answer > 0;
+  std::string said;
+  {
+    const Turn::Hold turn(files_);
+    answer = look(key, path, out);  // another thread may have read the file meanwhile
+    if (answer < 0) {
+      bool replaceable = false;
+      TuneTable table = read_tune_file(path.c_str(), said, replaceable);
+      {
+        const std::lock_guard lock(mutex_);
+        tables_.try_emplace(path, std::move(table));
+      }
+      answer = look(key, path, out);
+    }
+  }
+  if (!said.empty()) log.write(RUDA_LOG_WARNING, "tune", "%s", said.c_str());
+  return answer > 0;
 }
 
 void TuneCache::keep(const TuneKey& key, const std::string& path, Log& log, TuneEntry entry) {
-  const std::lock_guard lock(mutex_);
-  TuneTable& table = tables_[path];
-  bool replaceable = false;
-  if (!path.empty())  // another process may have written since
-    for (auto& [other, times] : read_tune_file(path.c_str(), log, replaceable))
+  const auto add = [&](TuneTable&& others) {
+    const std::lock_guard lock(mutex_);
+    TuneTable& table = tables_[path];
+    for (auto& [other, times] : others)
       if (table.size() < most_tune_entries) table.try_emplace(other, std::move(times));
-  if (table.size() >= most_tune_entries) table.erase(table.begin());
-  table[key] = std::move(entry);
-  if (path.empty()) return;
-  if (replaceable)
-    write_tune_file(path.c_str(), table, log);
-  else
-    log.write(RUDA_LOG_WARNING, "tune", "%s is not written: it is no file of autotuning", path.c_str());
+    if (table.size() >= most_tune_entries) table.erase(table.begin());
+    table[key] = std::move(entry);
+    return path.empty() ? TuneTable() : table;
+  };
+  if (path.empty()) return void(add({}));
+  std::string read, written;
+  {
+    const Turn::Hold turn(files_);
+    bool replaceable = false;
+    TuneTable others = read_tune_file(path.c_str(), read, replaceable);  // of another process
+    const TuneTable whole = add(std::move(others));
+    if (replaceable)
+      write_tune_file(path.c_str(), whole, written);
+    else
+      written = path + " is not written: it is no file of autotuning";
+  }
+  for (const std::string& said : {read, written})
+    if (!said.empty()) log.write(RUDA_LOG_WARNING, "tune", "%s", said.c_str());
 }
 
 }  // namespace ruda

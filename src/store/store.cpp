@@ -3,12 +3,19 @@
 #include "store/store.hpp"
 
 #include "core/dtype.hpp"
+#include "core/fork.hpp"
 #include "store/text.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 namespace ruda::store {
+namespace {
+
+Lasting<Mutex> strings_mutex;  // of the tables of all stores: held for a look-up
+
+}  // namespace
+
 Store::Store(MappedFile file, const ruda_store_desc& desc) : file_(std::move(file)) {
   try {
     read(file_.bytes(), desc);
@@ -44,23 +51,28 @@ void Store::read(Bytes bytes, const ruda_store_desc& desc) {
   for (const MetaEntry& entry : gguf_.meta) add(entry.key);
 }
 
+// Two threads that come first together both make the table.
+uint64_t Store::string_offset(uint64_t meta, uint64_t element) const {
+  {
+    const std::lock_guard lock(*strings_mutex);
+    const auto found = string_at_.find(meta);
+    if (found != string_at_.end()) return found->second[element];
+  }
+  const MetaEntry& entry = gguf_.meta[meta];
+  std::vector<uint64_t> made;
+  made.reserve(entry.count);
+  MetaStrings strings(entry);
+  std::string_view text;
+  while (strings.next(text))
+    made.push_back(uint64_t(reinterpret_cast<const std::byte*>(text.data()) - entry.bytes.data()) - 8);
+  const std::lock_guard lock(*strings_mutex);
+  return string_at_.try_emplace(meta, std::move(made)).first->second[element];
+}
+
 std::string_view Store::string(uint64_t meta, uint64_t element) const {
   const MetaEntry& entry = gguf_.meta[meta];
   uint64_t at = 0;
-  if (entry.type == MetaType::array) {
-    std::lock_guard lock(mutex_);
-    std::vector<uint64_t>& offsets = string_at_[meta];
-    if (offsets.empty()) {
-      std::vector<uint64_t> made;
-      made.reserve(entry.count);
-      MetaStrings strings(entry);
-      std::string_view text;
-      while (strings.next(text))
-        made.push_back(uint64_t(reinterpret_cast<const std::byte*>(text.data()) - entry.bytes.data()) - 8);
-      offsets = std::move(made);
-    }
-    at = offsets[element];
-  }
+  if (entry.type == MetaType::array) at = string_offset(meta, element);
   uint64_t length = 0;
   std::memcpy(&length, entry.bytes.data() + at, sizeof length);
   return {reinterpret_cast<const char*>(entry.bytes.data() + at + 8), size_t(length)};

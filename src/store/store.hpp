@@ -8,7 +8,6 @@
 
 #include <ruda/store.h>
 
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -35,6 +34,7 @@ class Store : public Object {
 
  private:
   void read(Bytes bytes, const ruda_store_desc& desc);
+  uint64_t string_offset(uint64_t meta, uint64_t element) const;
 
   MappedFile file_;
   const void* memory_ = nullptr;
@@ -44,7 +44,6 @@ class Store : public Object {
   std::string names_;
   std::vector<uint64_t> name_at_;  // tensors, then keys
   // Offsets of the strings of an array, made when one of its elements is first asked for.
-  mutable std::mutex mutex_;
   mutable std::unordered_map<uint64_t, std::vector<uint64_t>> string_at_;
 };
 

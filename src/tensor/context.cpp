@@ -3,6 +3,11 @@
 #include "tensor/tensor.hpp"
 
 namespace ruda {
+namespace {
+
+Lasting<Mutex> poison_mutex;  // of the rare texts of all streams
+
+}  // namespace
 
 Context::Context(const ruda_context_desc& desc, std::unique_ptr<Device> opened)
     : device_(std::move(opened)),
@@ -22,7 +27,7 @@ Stream::Stream(Context& context, std::unique_ptr<DeviceStream> opened)
     : context_(context), queue_(std::move(opened)) {}
 
 void Stream::poison(const Error& error) noexcept {
-  std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*poison_mutex);
   if (poison_.load(std::memory_order_relaxed)) return;
   try {
     poison_text_ = error.text;
@@ -34,7 +39,7 @@ void Stream::poison(const Error& error) noexcept {
 
 void Stream::fail_unhealthy() const {
   context_.device().check_usable();
-  std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*poison_mutex);
   const ruda_status first = poison_.load(std::memory_order_relaxed);
   if (!first) return;  // a child of a process whose device survives forks
   fail_native(RUDA_E_STREAM_POISONED, "ruda", first,

@@ -1,16 +1,15 @@
 // src/tensor/context.hpp - contexts, streams and events: the objects that everything else hangs below.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "core/fork.hpp"
 #include "core/handle.hpp"
 #include "device/device.hpp"
-#include "device/fork.hpp"
 #include "device/log.hpp"
 #include "tensor/layout.hpp"
 
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -30,6 +29,7 @@ class Context final : public Object {
  public:
   static constexpr Kind kind = Kind::context;
   Context(const ruda_context_desc& desc, std::unique_ptr<Device> opened);
+  ~Context() override { delete part_.load(std::memory_order_acquire); }  // before layouts_: it holds layouts
 
   Device& device() const { return *device_; }
   uint32_t backend() const { return backend_; }
@@ -44,12 +44,8 @@ class Context final : public Object {
   P& part() {
     ContextPart* found = part_.load(std::memory_order_acquire);
     if (!found) [[unlikely]] {
-      std::lock_guard lock(mutex_);
-      if (!owned_part_) {
-        owned_part_ = std::make_unique<P>(*this);
-        part_.store(owned_part_.get(), std::memory_order_release);
-      }
-      found = owned_part_.get();
+      auto made = std::make_unique<P>(*this);
+      if (part_.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel)) found = made.release();
     }
     return static_cast<P&>(*found);
   }
@@ -63,9 +59,7 @@ class Context final : public Object {
   std::string tune_file_;
   LayoutTable layouts_;
   Log log_;
-  std::mutex mutex_;
-  std::atomic<ContextPart*> part_{nullptr};
-  std::unique_ptr<ContextPart> owned_part_;  // after layouts_: it holds layouts
+  std::atomic<ContextPart*> part_{nullptr};  // owned
 };
 
 // What the host does when a graph is launched whose work changes something that the host mirrors.
@@ -125,12 +119,11 @@ class Stream final : public Object {
   std::vector<std::shared_ptr<const void>> kept_;
   std::unordered_map<Storage*, bool> kept_storages_;
   std::vector<LaunchStep> steps_;
-  const uint32_t generation_ = watch_forks();
+  const uint32_t generation_ = fork_generation_now();
   Context& context_;  // kept alive by the cell's parent
   std::shared_ptr<DeviceStream> queue_;
   std::atomic<ruda_status> poison_{RUDA_OK};
-  mutable std::mutex mutex_;
-  std::string poison_text_;
+  std::string poison_text_;  // guarded by one mutex for all streams
 };
 
 class Graph final : public Object {

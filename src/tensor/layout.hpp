@@ -3,10 +3,10 @@
 #pragma once
 #include "core/dtype.hpp"
 #include "core/error.hpp"
+#include "core/fork.hpp"
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <unordered_set>
 #include <utility>
 
@@ -81,7 +81,7 @@ class LayoutTable {
   struct Equal {
     bool operator()(const std::unique_ptr<Layout>& a, const std::unique_ptr<Layout>& b) const;
   };
-  std::mutex mutex_;
+  Mutex mutex_;
   std::unordered_set<std::unique_ptr<Layout>, Hash, Equal> table_;
   size_t sweep_at_ = 1024;
 };

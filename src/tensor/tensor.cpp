@@ -47,7 +47,8 @@ bool Storage::shared_with(const DeviceStream& queue) const {
 }
 
 void Storage::check_shared(const Stream& stream, bool write, int arg, const char* name) {
-  std::lock_guard lock(mutex_);
+  device_.check_usable();  // not a child whose parent's threads may have held the mutex
+  const std::lock_guard lock(mutex_);
   RUDA_CHECK(!written_.load(std::memory_order_relaxed) || shared_with(stream.queue()), RUDA_E_WRONG_STREAM,
              arg, "%s: was last written on another stream, call ruda_tensor_fence first", name);
   if (!write) return;
@@ -56,7 +57,7 @@ void Storage::check_shared(const Stream& stream, bool write, int arg, const char
 }
 
 void Storage::note_shared(const Stream& stream, bool write) {
-  std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex_);
   if (write) {
     streams_.assign(1, stream.shared_queue());
     written_.store(true, std::memory_order_relaxed);
@@ -67,12 +68,14 @@ void Storage::note_shared(const Stream& stream, bool write) {
 }
 
 std::shared_ptr<DeviceStream> Storage::last_stream() {
-  std::lock_guard lock(mutex_);
+  device_.check_usable();
+  const std::lock_guard lock(mutex_);
   return streams_.empty() ? nullptr : streams_[0];
 }
 
 void Storage::fence(Stream& stream) {
-  std::lock_guard lock(mutex_);
+  device_.check_usable();
+  const std::lock_guard lock(mutex_);
   if (!written_.load(std::memory_order_relaxed) || shared_with(stream.queue())) return;
   stream.check_not_capturing("ruda_tensor_fence");
   stream.queue().follow(*streams_[0]);

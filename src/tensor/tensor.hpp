@@ -4,6 +4,7 @@
 #include "tensor/context.hpp"
 
 #include <functional>
+#include <mutex>
 #include <vector>
 
 namespace ruda {
@@ -56,7 +57,7 @@ class Storage {
 
   std::atomic<DeviceStream*> sole_user_{nullptr};  // the only entry of streams_
   std::atomic<bool> written_{false};               // streams_[0] wrote, or drew the memory
-  std::mutex mutex_;
+  std::mutex mutex_;                               // only of asynchronous devices, which no child uses
   std::vector<std::shared_ptr<DeviceStream>>
       streams_;  // those that may use the storage; all, when not written
 };

@@ -50,6 +50,8 @@ def random(dtype, *shape):
 def matmul(dtype, sizes, rest):
     m, n, k = sizes
     torch.backends.cuda.matmul.allow_tf32 = "tf32" in rest
+    if "weights" in rest:  # of another dtype: the peer has both operands in that
+        dtype = DTYPES[rest[rest.index("weights") + 1]]
     a, b = random(dtype, m, k), random(dtype, n, k)
     if dtype == torch.float8_e4m3fn:
         one = torch.ones((), device="cuda")
@@ -83,6 +85,14 @@ def add(dtype, sizes, rest):
     a = random(dtype, *sizes)
     b = random(dtype, *([1, sizes[1]] if "row" in rest else [sizes[0], 1] if "column" in rest else sizes))
     return lambda: a + b
+
+
+def unary(function):
+    def case(dtype, sizes, _):
+        x = random(dtype, *sizes)
+        return lambda: function(x)
+
+    return case
 
 
 def softmax(dtype, sizes, _):
@@ -170,6 +180,9 @@ CASES = {
     "rms_norm": rms_norm,
     "silu_mul": silu_mul,
     "add": add,
+    "relu": unary(torch.relu),
+    "exp": unary(torch.exp),
+    "silu": unary(torch.nn.functional.silu),
     "softmax": softmax,
     "log_softmax": log_softmax,
     "sum": reduction(torch.sum),

@@ -102,6 +102,29 @@ RUDA_BENCH(large_elementwise) {
   }
 }
 
+RUDA_BENCH(large_unary) {
+  const struct {
+    const char* name;
+    uint32_t op;
+  } functions[] = {{"relu", RUDA_UNARY_RELU}, {"exp", RUDA_UNARY_EXP}, {"silu", RUDA_UNARY_SILU}};
+  for (const auto& f : functions)
+    for (uint32_t dtype : {RUDA_BF16, RUDA_F32}) {
+      const Shape shape{32 << 20};
+      OpRun op(env, "unary");
+      random_input(env, op, RUDA_UNARY_X, dtype, shape);
+      op.output(RUDA_UNARY_Y, dtype, shape);
+      op.bench(case_name(f.name, dtype, shape), 2.0 * size_of(dtype) * double(count_of(shape)), 0,
+               [&](const ruda_plan_options* options, ruda_plan* out) {
+                 ruda_unary_desc desc = RUDA_UNARY_DESC_INIT;
+                 desc.options = options;
+                 desc.op = f.op;
+                 desc.x = op.desc(RUDA_UNARY_X);
+                 desc.y = op.desc(RUDA_UNARY_Y);
+                 return ruda_unary_plan_create(env.context, &desc, out);
+               });
+    }
+}
+
 RUDA_BENCH(large_copies) {
   // A copy of dense memory is the driver's own: the ceiling of the others in the same run.
   const struct {

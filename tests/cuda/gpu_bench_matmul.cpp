@@ -22,16 +22,18 @@ struct Dense {
   uint32_t bias = 0, activation = RUDA_ACTIVATION_NONE;
   const char* detail = "";
   const char* kernel = nullptr;
+  uint32_t b_dtype = 0;  // 0 = as a
 };
 
 void bench_dense(Env& env, const Dense& t) {
   OpRun op(env, "matmul");
   random_input(env, op, RUDA_MATMUL_A, t.dtype, {t.m, t.k});
-  random_input(env, op, RUDA_MATMUL_B, t.dtype, {t.n, t.k});
+  const uint32_t b_dtype = t.b_dtype ? t.b_dtype : t.dtype;
+  random_input(env, op, RUDA_MATMUL_B, b_dtype, {t.n, t.k});
   if (t.bias) random_input(env, op, RUDA_MATMUL_BIAS, t.bias, {t.n});
   op.output(RUDA_MATMUL_C, t.c_dtype, {t.m, t.n});
-  const double bytes =
-      double(t.m * t.k + t.n * t.k) * size_of(t.dtype) + double(t.m * t.n) * size_of(t.c_dtype);
+  const double bytes = double(t.m * t.k) * size_of(t.dtype) + double(t.n * t.k) * size_of(b_dtype) +
+                       double(t.m * t.n) * size_of(t.c_dtype);
   op.bench(std::string("matmul ") + t.name + " " + sizes_of(t.m, t.n, t.k) + t.detail, bytes,
            2.0 * double(t.m) * double(t.n) * double(t.k),
            [&](const ruda_plan_options* options, ruda_plan* out) {
@@ -78,12 +80,43 @@ RUDA_BENCH(matmul_block_of_a_model) {
   const struct { int64_t n, k; } sizes[] = {{576, 576}, {1536, 576}, {576, 1536}, {49152, 576}, {4096, 4096}};
   for (const BlockSize& format : block_sizes)
     for (const auto& size : sizes)
-      for (int64_t m : {1, 8, 64, 512}) {
+      for (int64_t m : {1, 8, 16, 64, 128, 512}) {
+        if ((m == 16 || m == 128) && format.dtype != RUDA_Q4_1 && format.dtype != RUDA_Q4_K) continue;
         // Blocks of 256 do not divide 576.
         const int64_t k = format.elements == 256 && size.k == 576 ? 512 : size.k;
         if (m == 512 && size.n == 49152 && format.dtype != RUDA_Q4_1) continue;
         bench_block(env, format, m, size.n, k);
       }
+}
+
+// Rows of F32 by weights of 16 bits, as a model of dense weights decodes; then few rows of one dtype.
+RUDA_BENCH(matmul_few_rows) {
+  const struct { int64_t n, k; } sizes[] = {{576, 576}, {1536, 576}, {576, 1536}, {49152, 576}, {4096, 4096}};
+  for (const auto& size : sizes)
+    for (int64_t m : {1, 4, 8})
+      bench_dense(env, {.dtype = RUDA_F32,
+                        .c_dtype = RUDA_F32,
+                        .name = "f32",
+                        .m = m,
+                        .n = size.n,
+                        .k = size.k,
+                        .detail = " weights bf16",
+                        .b_dtype = RUDA_BF16});
+  bench_dense(env, {.dtype = RUDA_F32,
+                    .c_dtype = RUDA_F32,
+                    .name = "f32",
+                    .m = 1,
+                    .n = 4096,
+                    .k = 4096,
+                    .detail = " weights f16",
+                    .b_dtype = RUDA_F16});
+  for (int64_t m : {1, 8}) bench_dense(env, {RUDA_F32, RUDA_F32, "f32", m, 4096, 4096});
+  for (int64_t m : {2, 8}) {
+    bench_dense(env, {RUDA_BF16, RUDA_BF16, "bf16", m, 4096, 4096, 0, RUDA_ACTIVATION_NONE, " gemv",
+                      "cuda/matmul/gemv"});
+    bench_dense(env, {RUDA_BF16, RUDA_BF16, "bf16", m, 4096, 4096});
+  }
+  bench_dense(env, {RUDA_BF16, RUDA_BF16, "bf16", 1, 49152, 576});
 }
 
 RUDA_BENCH(matmul_fp8) {
@@ -93,6 +126,9 @@ RUDA_BENCH(matmul_fp8) {
 RUDA_BENCH(matmul_epilogues) {
   bench_dense(env,
               {RUDA_BF16, RUDA_BF16, "bf16", 4096, 4096, 4096, RUDA_BF16, RUDA_ACTIVATION_NONE, " bias"});
+  bench_dense(env,
+              {RUDA_BF16, RUDA_BF16, "bf16", 8192, 8192, 8192, RUDA_BF16, RUDA_ACTIVATION_NONE, " bias"});
+  bench_dense(env, {RUDA_BF16, RUDA_BF16, "bf16", 16, 4096, 4096, RUDA_BF16, RUDA_ACTIVATION_NONE, " bias"});
   bench_dense(env, {RUDA_BF16, RUDA_BF16, "bf16", 4096, 4096, 4096, 0, RUDA_ACTIVATION_RELU, " relu"});
   bench_dense(env, {RUDA_BF16, RUDA_BF16, "bf16", 4096, 4096, 4096, RUDA_BF16, RUDA_ACTIVATION_GELU_TANH,
                     " bias gelu"});

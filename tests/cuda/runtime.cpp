@@ -464,6 +464,8 @@ RUDA_TEST(child_of_fork) {
     ruda_stream stream = nullptr;
     good &= ruda_stream_create(env.context, 0, &stream) == RUDA_E_DEVICE;
     good &= ruda_stream_sync(env.stream) == RUDA_E_DEVICE;
+    good &= ruda_tensor_fence(x, env.stream) == RUDA_E_DEVICE;
+    good &= info_of(env).allocated_bytes == 0;
     good &= ruda_release(x) == RUDA_OK && ruda_release(env.stream) == RUDA_OK &&
             ruda_release(env.context) == RUDA_OK;
     good &= fake::device_allocations() == before;

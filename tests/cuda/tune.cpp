@@ -17,6 +17,22 @@ Capability gpu_of(int multiprocessors) {
 
 }  // namespace
 
+RUDA_TEST(tune_matmul_gemv) {
+  for (int multiprocessors : {0, 1, 40, 132, 1000})
+    for (int64_t n : {1, 192, 576, 1536, 4096, 49152, 1 << 20})
+      for (int64_t k : {1, 32, 256, 576, 1536, 4096, 1 << 16})
+        for (int64_t rows = 1; rows <= 8; ++rows) {
+          const Gemv c = matmul_gemv(gpu_of(multiprocessors), rows, n, k, 256);
+          CHECK(c.splits == 1 || c.splits == 2 || c.splits == 4, "splits is %d", c.splits);
+          CHECK(c.columns == 1 || c.columns == 2 || c.columns == 4, "columns is %d", c.columns);
+        }
+  const Capability h200 = gpu_of(132);
+  CHECK(matmul_gemv(h200, 1, 576, 1536, 256).splits == 2, "a short matrix does not share k");
+  CHECK(matmul_gemv(h200, 1, 4096, 4096, 256).columns == 1, "a matrix leaves multiprocessors idle");
+  CHECK(matmul_gemv(h200, 1, 4096, 4096, 256).splits == 1, "a matrix takes more turns than one");
+  CHECK(matmul_gemv(h200, 8, 4096, 4096, 256).columns == 2, "eight rows load a for every column");
+}
+
 RUDA_TEST(tune_block_gemv) {
   for (int multiprocessors : {0, 1, 40, 132, 1000})
     for (int64_t n : {1, 192, 576, 1536, 4096, 49152, 1 << 20})
@@ -38,6 +54,25 @@ RUDA_TEST(tune_block_gemv) {
   CHECK(block_gemv(h200, 1, 576, 1536).splits == 2, "a short matrix does not share k");
   CHECK(block_gemv(h200, 1, 49152, 576).rows_per_warp == 4, "a tall matrix loads x for every column");
   CHECK(block_gemv(h200, 1, 576, 576).rows_per_warp == 1, "a small matrix leaves multiprocessors idle");
+}
+
+RUDA_TEST(tune_block_staged) {
+  for (int multiprocessors : {0, 1, 132})
+    for (int64_t n : {1, 576, 4096, 49152})
+      for (int64_t chunks : {1, 5, 32, 1000}) {
+        const Capability gpu = gpu_of(multiprocessors);
+        for (int64_t rows : {5, 8, 17, 64, 4096}) {
+          const BlockStaged c = block_staged(gpu, rows, n, chunks);
+          CHECK(c.tile == 16 || c.tile == 32, "tile is %d", c.tile);
+          CHECK(c.warps >= 1 && c.warps <= chunks && c.warps <= (c.tile == 16 ? 16 : 8), "warps is %d",
+                c.warps);
+          // The order of a sum, and so its bits, may not depend on the number of rows.
+          CHECK(c.warps == block_staged(gpu, 5, n, chunks).warps, "%lld rows change the order of sums",
+                (long long)rows);
+        }
+      }
+  CHECK(block_staged(gpu_of(132), 64, 49152, 5).tile == 32, "a tall matrix reads x too often");
+  CHECK(block_staged(gpu_of(132), 64, 576, 12).warps == 12, "a small matrix leaves multiprocessors idle");
 }
 
 RUDA_TEST(tune_block_tile) {

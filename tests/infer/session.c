@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <pthread.h>
+#include <unistd.h>
 
 #define OK(call) assert_int_equal((call), RUDA_OK)
 
@@ -361,6 +363,45 @@ static void cancel_leaves_the_session_usable(void** state) {
   ruda_release(cancel);
 }
 
+static void* cancels_soon(void* cancel) {
+  usleep(20000);
+  ruda_cancel_request(cancel);
+  return NULL;
+}
+
+/* Each would end with another status, the template after minutes. */
+static void cancel_ends_rendering_and_encoding(void** state) {
+  fixture* f = *state;
+  const size_t bytes = (size_t)1 << 21;
+  char* text = malloc(bytes);
+  const ruda_chat_message message = {"user", "x", 0};
+  ruda_chat_options options = RUDA_CHAT_OPTIONS_INIT;
+  ruda_cancel cancel = NULL;
+  pthread_t thread;
+  OK(ruda_cancel_create(&cancel));
+  OK(ruda_cancel_request(cancel));
+  memset(text, 'h', bytes);
+  assert_int_equal(ruda_session_prompt_text(f->session, text, bytes, NULL, NULL, NULL), RUDA_E_ARGUMENT);
+  assert_int_equal(ruda_session_prompt_text(f->session, text, bytes, NULL, NULL, cancel), RUDA_E_CANCELLED);
+  options.source = "{{ raise_exception('not cancelled') }}";
+  assert_int_equal(ruda_session_prompt_chat(f->session, &message, 1, &options, NULL, NULL, NULL),
+                   RUDA_E_ARGUMENT);
+  assert_int_equal(ruda_session_prompt_chat(f->session, &message, 1, &options, NULL, NULL, cancel),
+                   RUDA_E_CANCELLED);
+
+  OK(ruda_cancel_reset(cancel));
+  options.source =
+      "{% for a in range(1000) %}{% for b in range(1000) %}{% for c in range(1000) %}"
+      "{% endfor %}{% endfor %}{% endfor %}";
+  options.max_steps = (uint64_t)1 << 62;
+  assert_int_equal(pthread_create(&thread, NULL, cancels_soon, cancel), 0);
+  assert_int_equal(ruda_session_prompt_chat(f->session, &message, 1, &options, NULL, NULL, cancel),
+                   RUDA_E_CANCELLED);
+  pthread_join(thread, NULL);
+  ruda_release(cancel);
+  free(text);
+}
+
 static void capacity_ends_generation(void** state) {
   fixture* f = *state;
   ruda_session_desc desc = RUDA_SESSION_DESC_INIT;
@@ -429,6 +470,8 @@ static void errors(void** state) {
   assert_int_equal(ruda_session_prompt(f->session, bad, 2, NULL, NULL, NULL), RUDA_E_INDEX);
   assert_non_null(strstr(message(), "tokens[1] is 266, the vocabulary has 266"));
   assert_int_equal(ruda_session_prompt(f->session, bad, 0, NULL, NULL, NULL), RUDA_E_ARGUMENT);
+  assert_int_equal(ruda_session_prompt_chat(f->session, NULL, 0, NULL, NULL, NULL, NULL), RUDA_E_ARGUMENT);
+  assert_non_null(strstr(message(), "count is 0, expected at least 1 message"));
   assert_int_equal(ruda_session_prompt(f->session, NULL, 2, NULL, NULL, NULL), RUDA_E_NULL);
   assert_int_equal(ruda_session_next_text(f->session, small, sizeof small, NULL, NULL), RUDA_E_ARGUMENT);
   assert_int_equal(ruda_session_flush_text(f->session, small, sizeof small, NULL), RUDA_E_ARGUMENT);
@@ -467,6 +510,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(options_out_of_range, setup, teardown),
       cmocka_unit_test_setup_teardown(progress_can_stop, setup, teardown),
       cmocka_unit_test_setup_teardown(cancel_leaves_the_session_usable, setup, teardown),
+      cmocka_unit_test_setup_teardown(cancel_ends_rendering_and_encoding, setup, teardown),
       cmocka_unit_test_setup_teardown(capacity_ends_generation, setup, teardown),
       cmocka_unit_test_setup_teardown(same_seed_same_answer, setup, teardown),
       cmocka_unit_test_setup_teardown(every_cache_dtype_answers, setup, teardown),

@@ -44,6 +44,11 @@ BANNED = [
 # The documented variables (CPU level, CUDA search path) are read in these files only.
 ENVIRONMENT = re.compile(r"^(src/cpu/runtime/isa\.cpp|src/core/env\.cpp|cuda/runtime/\w+\.cpp)$")
 
+# What a thread held at a fork hangs the child: src/core/fork.hpp has what does not. These are of devices, which
+# no child uses, and of one call.
+LOCKS = re.compile(r"\bstd::(\w*mutex|condition_variable\w*|call_once|once_flag)\b|\bpthread_(mutex|cond|once)_")
+LOCK_FILES = {"src/core/fork.hpp", "src/core/fork.cpp", "src/tensor/tensor.hpp", "src/cpu/runtime/pool.cpp"}
+
 
 def tracked(root):
     listing = subprocess.run(
@@ -103,6 +108,10 @@ def check_bans(path, text, fail):
             if not match or (why.startswith("reads") and ENVIRONMENT.match(path.as_posix())):
                 continue
             fail(path, number, f"{match[0].strip().rstrip('(').strip()} {why}; the library never does")
+    if path.parts[0] == "src" and path.as_posix() not in LOCK_FILES:
+        for number, line in enumerate(code.splitlines(), 1):
+            if match := LOCKS.search(line):
+                fail(path, number, f"{match[0]} may be held at a fork; take Mutex, Turn or Once of core/fork.hpp")
     if path.parts[0] == "cuda" or path.parts[1] == "cpu":
         for number, line in enumerate(code.splitlines(), 1):
             match = re.search(r"\bRUDA_E_(SHAPE|DTYPE)\b", line)

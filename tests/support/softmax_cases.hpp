@@ -92,6 +92,7 @@ struct SoftmaxCases {
       check_case(env, dtype, {700, 33}, 100);
       check_case(env, dtype, {50}, 1);
     }
+    check_case(env, RUDA_F32, {2, 151936}, 4);  // more pieces a thread on a GPU
     check_case(env, RUDA_F32, {4, 0}, 1);
   }
 

@@ -2,12 +2,15 @@
 // weight rows.
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/matmul/matmul_block.hpp"
+#include "core/half.hpp"
+#include "core/scalar_math.hpp"
 #include "cpu/rows.hpp"
 #include "cpu/runtime/device.hpp"
 
 #include <ruda/matmul.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace ruda::cpu {
 namespace {
@@ -20,9 +23,12 @@ struct Shape {
   Rows x, y;
   int64_t n, k, weight_row_bytes;
   int32_t type, x_bf16, y_bf16, bias_bf16;
+  // The product then reads normalised rows and writes sums, both F32 and dense in the workspace.
+  bool normed, gated;
+  WorkspaceSlot normed_rows, sums;
 };
 
-void read_shape(const Problem& p, Shape& s) {
+void read_shape(const Problem& p, Prepare& prep, Shape& s) {
   const Operand &x = p[RUDA_MATMUL_BLOCK_X], &w = p[RUDA_MATMUL_BLOCK_WEIGHTS],
                 &bias = p[RUDA_MATMUL_BLOCK_BIAS];
   s.n = w.dim(0);
@@ -30,8 +36,12 @@ void read_shape(const Problem& p, Shape& s) {
   s.type = block_type(w.dtype());
   const BlockFormat& format = block_formats[s.type];
   s.weight_row_bytes = s.k / format.elements * format.bytes;
-  s.x_bf16 = x.dtype() == RUDA_BF16;
-  s.y_bf16 = p[RUDA_MATMUL_BLOCK_Y].dtype() == RUDA_BF16;
+  s.normed = p[RUDA_MATMUL_BLOCK_GAMMA].present;
+  s.gated = p.as<ruda_matmul_block_desc>().gated != 0;
+  s.x_bf16 = x.dtype() == RUDA_BF16 && !s.normed;
+  s.y_bf16 = p[RUDA_MATMUL_BLOCK_Y].dtype() == RUDA_BF16 && !s.gated;
+  if (s.normed) s.normed_rows = prep.book<float>(x.outer() * s.k);
+  if (s.gated) s.sums = prep.book<float>(x.outer() * s.n);
   s.bias_bf16 = bias.present && bias.dtype() == RUDA_BF16;
 }
 
@@ -40,14 +50,16 @@ bool read_rows(const Problem& p, Shape& s) {
       !collapse_rows(*p[RUDA_MATMUL_BLOCK_Y].layout, s.y))
     return false;
   s.x.count = s.y.count = p[RUDA_MATMUL_BLOCK_X].outer();
+  if (s.normed) s.x.stride = s.k;
+  if (s.gated) s.y.stride = s.n;
   return true;
 }
 
 BlockMatmul call_of(const Launch& l, const Shape& s) {
   return {l.ptr<const uint8_t>(RUDA_MATMUL_BLOCK_WEIGHTS),
           s.weight_row_bytes,
-          l.ptr<const void>(RUDA_MATMUL_BLOCK_X),
-          l.ptr<void>(RUDA_MATMUL_BLOCK_Y),
+          s.normed ? l.at<const void>(s.normed_rows) : l.ptr<const void>(RUDA_MATMUL_BLOCK_X),
+          s.gated ? l.at<void>(s.sums) : l.ptr<void>(RUDA_MATMUL_BLOCK_Y),
           l.ptr<const void>(RUDA_MATMUL_BLOCK_BIAS),
           s.x.stride,
           s.y.stride,
@@ -81,6 +93,56 @@ void share(const Launch& l, int64_t count, int64_t grain, F&& f) {
   });
 }
 
+float element(const void* from, bool is_bf16, int64_t i) {
+  return is_bf16 ? to_float(static_cast<const bf16*>(from)[i]) : static_cast<const float*>(from)[i];
+}
+
+// Row m of x over its root mean square, times gamma.
+void normalise_row(const Launch& l, const Shape& s, int64_t m) {
+  const Operand& x = l.problem[RUDA_MATMUL_BLOCK_X];
+  const bool is_bf16 = x.dtype() == RUDA_BF16;
+  const void* from =
+      l.ptr<const std::byte>(RUDA_MATMUL_BLOCK_X) + row_offset(*x.layout, m) * (is_bf16 ? 2 : 4);
+  const float* gamma = l.ptr<const float>(RUDA_MATMUL_BLOCK_GAMMA);
+  float* to = l.at<float>(s.normed_rows) + m * s.k;
+  float squares[16] = {}, sum = 0;
+  for (int64_t i = 0; i < s.k; ++i) {
+    to[i] = element(from, is_bf16, i);
+    squares[i % 16] += to[i] * to[i];
+  }
+  for (const float part : squares) sum += part;
+  const float scale = 1 / std::sqrt(sum / float(s.k) + float(l.problem.as<ruda_matmul_block_desc>().eps));
+  for (int64_t i = 0; i < s.k; ++i) to[i] = to[i] * scale * gamma[i];
+}
+
+// Row m of y from the sums of the gate and of its partner.
+void gate_row(const Launch& l, const Shape& s, int64_t m) {
+  const Operand& y = l.problem[RUDA_MATMUL_BLOCK_Y];
+  const int64_t n = s.n / 2, at = row_offset(*y.layout, m);
+  const float* sums = l.at<float>(s.sums) + m * s.n;
+  for (int64_t j = 0; j < n; ++j) {
+    const float value = scalar_math::silu(sums[j]) * sums[n + j];
+    if (y.dtype() == RUDA_BF16)
+      l.ptr<bf16>(RUDA_MATMUL_BLOCK_Y)[at + j] = to_bf16(value);
+    else
+      l.ptr<float>(RUDA_MATMUL_BLOCK_Y)[at + j] = value;
+  }
+}
+
+// What comes before and after the product of all rows.
+void normalise(const Launch& l, const Shape& s) {
+  if (!s.normed) return;
+  share(l, l.problem[RUDA_MATMUL_BLOCK_X].outer(), 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t m = begin; m < end; ++m) normalise_row(l, s, m);
+  });
+}
+void gate(const Launch& l, const Shape& s) {
+  if (!s.gated) return;
+  share(l, l.problem[RUDA_MATMUL_BLOCK_Y].outer(), 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t m = begin; m < end; ++m) gate_row(l, s, m);
+  });
+}
+
 // Weight rows that are worth a thread: 16 KiB.
 int64_t weight_grain(const Shape& s) {
   const int64_t rows = 16384 / std::max<int64_t>(s.weight_row_bytes, 1);
@@ -106,7 +168,7 @@ struct State {
 Verdict prepare(const Problem& p, Prepare& prep) {
 #if defined(__x86_64__)
   State& s = prep.state<State>();
-  read_shape(p, s.shape);
+  read_shape(p, prep, s.shape);
   if (isa() < Isa::avx512bf16) return "needs AVX-512 with VNNI";
   if (strict(p)) return wants_strict;
   if (!read_rows(p, s.shape)) return no_stride;
@@ -129,6 +191,7 @@ void run(const Launch& l) {
   const BlockMatmul call = call_of(l, s.shape);
   auto* activations = l.at<BlockActivations>(s.activations);
   auto* fits = l.at<uint8_t>(s.fits);
+  normalise(l, s.shape);
   share(l, call.m, 16, [&](int64_t begin, int64_t end, int) {
     for (int64_t m = begin; m < end; ++m)
       fits[m] = avx512bf16::block_row.quantize(call, m, activations + m * s.records);
@@ -147,6 +210,7 @@ void run(const Launch& l) {
       m += rows;
     }
   });
+  gate(l, s.shape);
 }
 #else
 void run(const Launch&) {}
@@ -167,7 +231,7 @@ struct State {
 
 Verdict prepare(const Problem& p, Prepare& prep) {
   State& s = prep.state<State>();
-  read_shape(p, s.shape);
+  read_shape(p, prep, s.shape);
   if (strict(p)) return wants_strict;
   if (!read_rows(p, s.shape)) return no_stride;
   if (s.shape.k == 0) return empty_sum;
@@ -188,6 +252,7 @@ void run_with(const Launch& l, const BlockPanelTable& table) {
   const BlockMatmul call = call_of(l, s.shape);
   const uint16_t* x = static_cast<const uint16_t*>(call.x);
   int64_t stride = call.x_stride;
+  normalise(l, s.shape);
   if (!s.in_place) {
     uint16_t* to = l.at<uint16_t>(s.x);
     stride = call.k;
@@ -206,6 +271,7 @@ void run_with(const Launch& l, const BlockPanelTable& table) {
       begin += last - first;
     }
   });
+  gate(l, s.shape);
 }
 
 }  // namespace panels
@@ -257,7 +323,7 @@ namespace f32 {
 
 Verdict prepare(const Problem& p, Prepare& prep) {
   StrictState& s = prep.state<StrictState>();
-  read_shape(p, s.shape);
+  read_shape(p, prep, s.shape);
   if (!read_rows(p, s.shape)) return no_stride;
   s.scratch = prep.book<float>(thread_count(p) * block_strict_rows * s.shape.k);
   prep.note(isa_name(isa()));
@@ -268,9 +334,11 @@ void run(const Launch& l) {
   const StrictState& s = l.state<StrictState>();
   const BlockMatmul call = call_of(l, s.shape);
   const BlockStrictTable& table = RUDA_ISA_PICK(BlockStrictTable, block_strict);
+  normalise(l, s.shape);
   share(l, call.n, weight_grain(s.shape), [&](int64_t begin, int64_t end, int part) {
     table.run(call, 0, call.m, begin, end, l.at<float>(s.scratch) + part * block_strict_rows * call.k);
   });
+  gate(l, s.shape);
 }
 
 }  // namespace f32
@@ -279,7 +347,7 @@ namespace plain {
 
 Verdict prepare(const Problem& p, Prepare& prep) {
   StrictState& s = prep.state<StrictState>();
-  read_shape(p, s.shape);
+  read_shape(p, prep, s.shape);
   s.scratch = prep.book<float>(block_strict_rows * s.shape.k);
   return nullptr;
 }
@@ -293,9 +361,13 @@ void run(const Launch& l) {
   call.m = 1;
   for (int64_t m = 0; m < x.outer(); ++m) {
     l.stop.check();
-    call.x = static_cast<const std::byte*>(x0) + row_offset(*x.layout, m) * (call.x_bf16 ? 2 : 4);
-    call.y = static_cast<std::byte*>(y0) + row_offset(*y.layout, m) * (call.y_bf16 ? 2 : 4);
+    const int64_t from = s.shape.normed ? m * s.shape.k : row_offset(*x.layout, m);
+    const int64_t to = s.shape.gated ? m * s.shape.n : row_offset(*y.layout, m);
+    call.x = static_cast<const std::byte*>(x0) + from * (call.x_bf16 ? 2 : 4);
+    call.y = static_cast<std::byte*>(y0) + to * (call.y_bf16 ? 2 : 4);
+    if (s.shape.normed) normalise_row(l, s.shape, m);
     scalar::block_strict.run(call, 0, 1, 0, call.n, l.at<float>(s.scratch));
+    if (s.shape.gated) gate_row(l, s.shape, m);
   }
 }
 

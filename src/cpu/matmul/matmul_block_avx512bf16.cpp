@@ -1,6 +1,7 @@
 // src/cpu/matmul/matmul_block_avx512bf16.cpp - matmul_block with AVX-512 VNNI (few rows) and BF16 dot
 // products (many rows).
 // SPDX-License-Identifier: Apache-2.0
+#include "cpu/matmul/matmul_block_q4_1.hpp"
 #include "cpu/matmul/matmul_block_row.hpp"
 #include "cpu/matmul/matmul_block_loop.hpp"
 
@@ -122,7 +123,6 @@ template <int Type, int M>
 RUDA_INLINE void weight_row(const uint8_t* p, int64_t k, const BlockActivations* from, int64_t groups,
                             F32* sums) {
   if constexpr (Type == block_q4_0) row_of_32<FormatQ4_0, M>(p, k, from, groups, sums);
-  if constexpr (Type == block_q4_1) row_q4_1<M>(p, k, from, groups, sums);
   if constexpr (Type == block_q5_0) row_of_32<FormatQ5_0, M>(p, k, from, groups, sums);
   if constexpr (Type == block_q5_1) row_of_32<FormatQ5_1, M>(p, k, from, groups, sums);
   if constexpr (Type == block_q8_0) row_q8_0<M>(p, k, from, groups, sums);
@@ -131,14 +131,13 @@ RUDA_INLINE void weight_row(const uint8_t* p, int64_t k, const BlockActivations*
   if constexpr (Type == block_q6_k) row_q6_k<M>(p, k, from, groups, sums);
 }
 
+RUDA_INLINE __m256 upper_half(F32 v) { return _mm512_extractf32x8_ps(v, 1); }
+
 // Lane sums of four vectors, each in the order of sum().
-RUDA_INLINE __m128 sum_of_each(const F32* v) {
+RUDA_INLINE __m128 sum_of_each(const __m256* v) {
   __m128 r[4];
   RUDA_UNROLL
-  for (int i = 0; i < 4; ++i) {
-    const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(v[i]), _mm512_extractf32x8_ps(v[i], 1));
-    r[i] = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-  }
+  for (int i = 0; i < 4; ++i) r[i] = _mm_add_ps(_mm256_castps256_ps128(v[i]), _mm256_extractf128_ps(v[i], 1));
   const __m128 s01 = _mm_add_ps(_mm_unpacklo_ps(r[0], r[1]), _mm_unpackhi_ps(r[0], r[1]));
   const __m128 s23 = _mm_add_ps(_mm_unpacklo_ps(r[2], r[3]), _mm_unpackhi_ps(r[2], r[3]));
   return _mm_add_ps(_mm_movelh_ps(s01, s23), _mm_movehl_ps(s23, s01));
@@ -162,11 +161,34 @@ RUDA_INLINE void four_rows(const BlockMatmul& call, int64_t m_begin, const Block
                            int64_t apart, int count) {
   const int64_t groups = (call.k + 127) / 128;
   const uint8_t* p = call.weights + n * call.weight_row_bytes;
-  F32 sums[M][4];
+  __m256 sums[M][4];
+  if constexpr (Type == block_q4_1) {
+    constexpr int side = M == 1 ? 4 : 2;
+    RUDA_UNROLL
+    for (int c = 0; c < 4; c += side) {
+      const uint8_t* rows[side];
+      RUDA_UNROLL
+      for (int i = 0; i < side; ++i)
+        rows[i] = p + (c + i < count ? c + i : count - 1) * apart * call.weight_row_bytes;
+      F32 lanes[M][side], ends[M][side / 2];
+      rows_q4_1<M, side>(rows, call.k, from, groups, lanes, ends);
+      RUDA_UNROLL
+      for (int m = 0; m < M; ++m) RUDA_UNROLL
+      for (int i = 0; i < side; ++i) {
+        const F32 end = ends[m][i / 2];
+        sums[m][c + i] =
+            _mm256_add_ps(_mm256_add_ps(_mm512_castps512_ps256(lanes[m][i]), upper_half(lanes[m][i])),
+                          i % 2 ? upper_half(end) : _mm512_castps512_ps256(end));
+      }
+    }
+    RUDA_UNROLL
+    for (int m = 0; m < M; ++m) store_four(call, m_begin + m, n, apart, count, sum_of_each(sums[m]));
+    return;
+  }
   RUDA_UNROLL
   for (int m = 0; m < M; ++m) {
     RUDA_UNROLL
-    for (int c = 0; c < 4; ++c) sums[m][c] = _mm512_setzero_ps();
+    for (int c = 0; c < 4; ++c) sums[m][c] = _mm256_setzero_ps();
   }
   for (int c = 0; c < count; ++c, p += apart * call.weight_row_bytes) {
     F32 row[M];
@@ -174,7 +196,8 @@ RUDA_INLINE void four_rows(const BlockMatmul& call, int64_t m_begin, const Block
     for (int m = 0; m < M; ++m) row[m] = _mm512_setzero_ps();
     weight_row<Type, M>(p, call.k, from, groups, row);
     RUDA_UNROLL
-    for (int m = 0; m < M; ++m) sums[m][c] = row[m];
+    for (int m = 0; m < M; ++m)
+      sums[m][c] = _mm256_add_ps(_mm512_castps512_ps256(row[m]), upper_half(row[m]));
   }
   RUDA_UNROLL
   for (int m = 0; m < M; ++m) store_four(call, m_begin + m, n, apart, count, sum_of_each(sums[m]));

@@ -5,9 +5,7 @@
 // A group is 128 weights. Their codes are split inside 16-bit lanes (code & 15, >> 4, >> 8, >> 12), so
 // activations lie in the order that the split gives: for each format the even and the odd elements of the low
 // and of the high nibbles. A group's products are summed exactly in 32 bits, at most 8 * 255 * 2^15 a lane,
-// and scaled in F32. Q4_1, the commonest, takes whole bytes of codes: an activation is 256 times a signed
-// byte plus another, and a group's sum over the upper bytes is shifted before the lower ones are added, which
-// saves the split of the codes inside 16-bit lanes.
+// and scaled in F32. Q4_1 has a file of its own.
 #pragma once
 #include "cpu/matmul/matmul_block.hpp"
 #include "cpu/simd/vec.hpp"
@@ -120,88 +118,6 @@ RUDA_INLINE void group_of_32(const uint8_t* p, int count, const BlockActivations
         _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_mul_ps(scale, _mm512_load_ps(a.scale16)), sums[m]);
     if constexpr (F::has_min) mins[m] = _mm256_fmadd_ps(pairs, _mm256_load_ps(a.scale_sum), mins[m]);
   }
-}
-
-// Codes of the lower and the upper nibbles.
-struct Bytes {
-  Words low, high;
-};
-RUDA_INLINE Bytes bytes_of(Words v) {
-  const Words nibble = _mm512_set1_epi8(15);
-  return {_mm512_and_si512(v, nibble), _mm512_and_si512(_mm512_srli_epi16(v, 4), nibble)};
-}
-// q: upper bytes that belong to the low and the high nibbles, then lower bytes alike.
-RUDA_INLINE Words dot_digits(Bytes codes, const int16_t* q) {
-  Words sum = _mm512_dpbusd_epi32(_mm512_setzero_si512(), codes.low, _mm512_load_si512(q));
-  sum = _mm512_slli_epi32(_mm512_dpbusd_epi32(sum, codes.high, _mm512_load_si512(q + 32)), 8);
-  sum = _mm512_dpbusd_epi32(sum, codes.low, _mm512_load_si512(q + 64));
-  return _mm512_dpbusd_epi32(sum, codes.high, _mm512_load_si512(q + 96));
-}
-
-// Q4_1 blocks are five 32-bit words, so one permutation collects what four of them hold at the same place.
-struct WordsQ4_1 {
-  Words low, high;  // words 0..15 and 4..19 of the group
-};
-RUDA_INLINE Words codes_q4_1(WordsQ4_1 w) {
-  return _mm512_permutex2var_epi32(
-      w.low, _mm512_set_epi32(31, 30, 29, 28, 26, 25, 24, 23, 9, 8, 7, 6, 4, 3, 2, 1), w.high);
-}
-
-// Eight blocks, of which the first group and `second` words of the other exist.
-template <int M, bool Two>
-RUDA_INLINE void groups_q4_1(WordsQ4_1 a, WordsQ4_1 b, const BlockActivations* x, int64_t groups, F32* sums,
-                             F32* pairs) {
-  const Words heads = _mm512_permutex2var_epi32(
-      a.low, _mm512_set_epi32(31, 26, 21, 16, 31, 26, 21, 16, 31, 26, 21, 16, 15, 10, 5, 0), b.low);
-  const F32 scale_min = _mm512_cvtph_ps(_mm512_castsi512_si256(heads));
-  const Bytes s = bytes_of(codes_q4_1(a));
-  Bytes t{};
-  if constexpr (Two) t = bytes_of(codes_q4_1(b));
-  const Words pick = _mm512_set_epi32(6, 6, 6, 6, 4, 4, 4, 4, 2, 2, 2, 2, 0, 0, 0, 0);
-  RUDA_UNROLL
-  for (int m = 0; m < M; ++m) {
-    const BlockActivations *xa = x + m * groups, *xb = xa + (Two ? 1 : 0);
-    F32 by = _mm512_castps256_ps512(_mm256_load_ps(xa->scale_sum));
-    if constexpr (Two)
-      by = _mm512_insertf32x8(by, _mm256_load_ps(xb->scale_sum), 1);
-    else
-      by = _mm512_zextps256_ps512(_mm256_load_ps(xa->scale_sum));
-    const F32 scaled = _mm512_mul_ps(scale_min, by);
-    pairs[m] = _mm512_add_ps(pairs[m], scaled);
-    Words sum = dot_digits(s, xa->q);
-    sums[m] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_permutexvar_ps(pick, scaled), sums[m]);
-    if constexpr (Two) {
-      sum = dot_digits(t, xb->q);
-      const Words pick_b = _mm512_add_epi32(pick, _mm512_set1_epi32(8));
-      sums[m] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_permutexvar_ps(pick_b, scaled), sums[m]);
-    }
-  }
-}
-
-template <int M>
-RUDA_INLINE void row_q4_1(const uint8_t* p, int64_t k, const BlockActivations* x, int64_t groups, F32* sums) {
-  F32 pairs[M];
-  RUDA_UNROLL
-  for (int m = 0; m < M; ++m) pairs[m] = _mm512_setzero_ps();
-  int64_t left = k / 32;
-  for (; left >= 8; left -= 8, p += 160, x += 2) {
-    _mm_prefetch((const char*)p + prefetch_distance, _MM_HINT_T0);
-    _mm_prefetch((const char*)p + prefetch_distance + 64, _MM_HINT_T0);
-    _mm_prefetch((const char*)p + prefetch_distance + 128, _MM_HINT_T0);
-    const WordsQ4_1 a{_mm512_loadu_si512(p), _mm512_loadu_si512(p + 16)};
-    const WordsQ4_1 b{_mm512_loadu_si512(p + 80), _mm512_loadu_si512(p + 96)};
-    groups_q4_1<M, true>(a, b, x, groups, sums, pairs);
-  }
-  for (; left > 0; left -= 4, p += 80, ++x) {
-    const uint32_t words = left >= 4 ? 20 : 5 * (uint32_t)left;
-    const uint32_t exist = (1u << words) - 1;
-    const WordsQ4_1 a{_mm512_maskz_loadu_epi32((__mmask16)exist, p),
-                      _mm512_maskz_loadu_epi32((__mmask16)(exist >> 4), p + 16)};
-    groups_q4_1<M, false>(a, a, x, groups, sums, pairs);
-  }
-  // Odd lanes hold minimum times sum.
-  RUDA_UNROLL
-  for (int m = 0; m < M; ++m) sums[m] = _mm512_mask_add_ps(sums[m], 0xaaaa, sums[m], pairs[m]);
 }
 
 template <class F, int M>

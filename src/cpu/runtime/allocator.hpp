@@ -1,10 +1,11 @@
 // src/cpu/runtime/allocator.hpp - host memory for tensors: freed blocks are kept and given out again.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "core/fork.hpp"
+
 #include <ruda/context.h>
 
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 namespace ruda::cpu {
@@ -29,7 +30,7 @@ class Allocator {
   const bool has_host_;
   ruda_host_allocator host_{};
   const uint64_t limit_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   uint64_t allocated_ = 0, cached_ = 0, peak_ = 0;
   std::vector<void*> free_[class_count];
 };

@@ -3,6 +3,7 @@
 #include "cpu/runtime/isa.hpp"
 
 #include "core/error.hpp"
+#include "core/fork.hpp"
 
 #include <cstdint>
 #include <cstdlib>
@@ -103,6 +104,8 @@ Isa probe() { return Isa::scalar; }
 
 #endif
 
+Once<Isa> hardware, used;
+
 // True when RUDA_CPU_ISA holds a usable level or is not set.
 bool read_cap(Isa* cap, const char** text) {
   *cap = hardware_isa();
@@ -119,10 +122,7 @@ bool read_cap(Isa* cap, const char** text) {
 
 }  // namespace
 
-Isa hardware_isa() noexcept {
-  static const Isa level = probe();
-  return level;
-}
+Isa hardware_isa() noexcept { return hardware.get(probe); }
 
 Isa detect() {
   Isa cap;
@@ -137,12 +137,12 @@ Isa detect() {
 }
 
 Isa isa() noexcept {
-  static const Isa level = [] {
+  const Isa known = hardware_isa();  // before the other's mutex is taken
+  return used.get([known] {
     Isa cap;
     const char* text;
-    return read_cap(&cap, &text) ? cap : hardware_isa();
-  }();
-  return level;
+    return read_cap(&cap, &text) ? cap : known;
+  });
 }
 
 const char* isa_name(Isa level) noexcept {

@@ -3,6 +3,7 @@
 #include "cpu/runtime/pool.hpp"
 
 #include "core/error.hpp"
+#include "core/fork.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -21,15 +22,6 @@ namespace {
 
 constexpr int max_threads = 4096;
 constexpr auto spin_time = std::chrono::microseconds(50);
-
-// Counts the forks between the first process and this one: a crew of another count has lost its threads.
-std::atomic<uint32_t> fork_count{0};
-
-void watch_forks() {
-  static const int registered =
-      pthread_atfork(nullptr, nullptr, [] { fork_count.fetch_add(1, std::memory_order_relaxed); });
-  (void)registered;
-}
 
 inline void relax() noexcept {
 #if defined(__x86_64__)
@@ -191,7 +183,6 @@ int available_processors() noexcept {
 ThreadPool::ThreadPool(int threads) : size_(threads) {
   RUDA_CHECK(threads >= 1 && threads <= max_threads, RUDA_E_ARGUMENT, -1,
              "thread count is %d, expected 1 to %d", threads, max_threads);
-  watch_forks();
 }
 
 ThreadPool::ThreadPool(const HostPool& host) : size_(host.size), host_(host) {
@@ -205,7 +196,7 @@ ThreadPool::~ThreadPool() {
   if (!current) return;
   // In a forked child the threads are gone: they can be neither joined nor detached, so the crew stays as it
   // is.
-  if (current->forks == fork_count.load(std::memory_order_relaxed)) {
+  if (current->forks == fork_generation_now()) {
     delete current;
   } else {
     static std::atomic<Crew*> lost{nullptr};
@@ -218,7 +209,7 @@ ThreadPool::~ThreadPool() {
 // Creates the crew at the first use, and again in a forked child. No lock: a lock could be held by a thread
 // that the child does not have.
 ThreadPool::Crew* ThreadPool::crew() {
-  const uint32_t forks = fork_count.load(std::memory_order_relaxed);
+  const uint32_t forks = fork_generation_now();
   Crew* current = crew_.load(std::memory_order_acquire);
   if (current && current->forks == forks) return current;
   Crew* fresh = new Crew(size_, forks);

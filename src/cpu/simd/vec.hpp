@@ -423,7 +423,7 @@ RUDA_INLINE I32 to_int_trunc(F32 a) {
 #else
 #define RUDA_SIMD_ROUND(name, mode, builtin, neon)        \
   RUDA_INLINE F32 name(F32 a) {                           \
-    F32 r;                                                \
+    F32 r = a;                                            \
     for (int i = 0; i < lanes; i++) r[i] = builtin(a[i]); \
     return r;                                             \
   }

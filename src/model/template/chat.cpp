@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/template/chat.hpp"
 
+#include "core/fork.hpp"
 #include "core/struct_in.hpp"
 #include "model/template/parser.hpp"
 #include "model/text/tokenizer.hpp"
@@ -53,6 +54,8 @@ Value from_json(const store::Json& json) {
 namespace ruda::text {
 namespace {
 
+Lasting<Mutex> template_mutex;  // of the parsed templates of all tokenizers: held for a look
+
 std::shared_ptr<const jinja::Template> template_for(const Tokenizer* tokenizer, const ChatOptions& options) {
   if (!options.source.empty()) return std::make_shared<const jinja::Template>(options.source);
   RUDA_CHECK(tokenizer, RUDA_E_NULL, 0, "tokenizer is NULL and options.source is not set");
@@ -91,12 +94,17 @@ std::shared_ptr<const jinja::Template> Tokenizer::chat_template(std::string_view
   if (!name.empty() && name != "default") key += "." + std::string(name);
   const auto source = store::meta_text(store_->gguf(), key);
   RUDA_CHECK(source, RUDA_E_NOT_FOUND, 0, "the file has no key %s", store::quoted(key).c_str());
-  std::lock_guard lock(template_mutex_);
-  if (!template_ || template_key_ != key) {
-    template_ = std::make_shared<const jinja::Template>(*source);
-    template_key_ = key;
+  {
+    const std::lock_guard lock(*template_mutex);
+    if (template_ && template_key_ == key) return template_;
   }
-  return template_;
+  auto made = std::make_shared<const jinja::Template>(*source);
+  auto gone = made;  // the former one, destroyed after the mutex is free
+  const std::lock_guard lock(*template_mutex);
+  template_key_ = key;
+  gone.swap(template_);
+  template_ = made;
+  return made;
 }
 
 }  // namespace ruda::text
@@ -150,29 +158,34 @@ void give(const std::string& value, char* text, uint64_t capacity, uint64_t* out
 
 }  // namespace
 
+std::string text::render_chat(ruda_tokenizer tokenizer, const ruda_chat_message* messages, uint64_t count,
+                              const ruda_chat_options* options, const StopSign& stop) {
+  Call call = read_call(tokenizer, options, 3);
+  call.options.limits.stop = stop;
+  RUDA_CHECK(messages || count == 0, RUDA_E_NULL, 1, "messages is NULL, count is %llu", ull(count));
+  RUDA_CHECK(count <= 1'000'000, RUDA_E_ARGUMENT, 2, "count is %llu, at most 1000000", ull(count));
+  jinja::Items list;
+  for (uint64_t i = 0; i < count; ++i) {
+    stop.check();
+    RUDA_CHECK(messages[i].role, RUDA_E_NULL, 1, "messages[%llu].role is NULL", ull(i));
+    RUDA_CHECK(messages[i].content || messages[i].content_bytes == 0, RUDA_E_NULL, 1,
+               "messages[%llu].content is NULL", ull(i));
+    const char* content = messages[i].content ? messages[i].content : "";
+    const size_t bytes = messages[i].content_bytes ? size_t(messages[i].content_bytes) : std::strlen(content);
+    list.push_back(
+        jinja::Value::dict({{jinja::Value(std::string("role")), text_value(messages[i].role)},
+                            {jinja::Value(std::string("content")), text_value({content, bytes})}}));
+  }
+  return render_chat(call.tokenizer, jinja::Value::list(std::move(list)), call.options);
+}
+
 extern "C" ruda_status ruda_chat_render(ruda_tokenizer tokenizer, const ruda_chat_message* messages,
                                         uint64_t count, const ruda_chat_options* options, char* text,
                                         uint64_t capacity, uint64_t* out_needed) noexcept {
   return guard(__func__, [&] {
     if (out_needed) *out_needed = 0;
     RUDA_CHECK(text || capacity == 0, RUDA_E_NULL, 4, "text is NULL, capacity is %llu", ull(capacity));
-    const Call call = read_call(tokenizer, options, 3);
-    RUDA_CHECK(messages || count == 0, RUDA_E_NULL, 1, "messages is NULL, count is %llu", ull(count));
-    RUDA_CHECK(count <= 1'000'000, RUDA_E_ARGUMENT, 2, "count is %llu, at most 1000000", ull(count));
-    jinja::Items list;
-    for (uint64_t i = 0; i < count; ++i) {
-      RUDA_CHECK(messages[i].role, RUDA_E_NULL, 1, "messages[%llu].role is NULL", ull(i));
-      RUDA_CHECK(messages[i].content || messages[i].content_bytes == 0, RUDA_E_NULL, 1,
-                 "messages[%llu].content is NULL", ull(i));
-      const char* content = messages[i].content ? messages[i].content : "";
-      const size_t bytes =
-          messages[i].content_bytes ? size_t(messages[i].content_bytes) : std::strlen(content);
-      list.push_back(
-          jinja::Value::dict({{jinja::Value(std::string("role")), text_value(messages[i].role)},
-                              {jinja::Value(std::string("content")), text_value({content, bytes})}}));
-    }
-    const jinja::Value value = jinja::Value::list(std::move(list));
-    give(text::render_chat(call.tokenizer, value, call.options), text, capacity, out_needed, 4);
+    give(text::render_chat(tokenizer, messages, count, options, {}), text, capacity, out_needed, 4);
   });
 }
 

@@ -4,6 +4,8 @@
 #include "model/template/evaluate.hpp"
 #include "store/json.hpp"
 
+#include <ruda/model.h>
+
 #include <memory>
 
 namespace ruda::jinja {
@@ -38,5 +40,8 @@ struct ChatOptions {
 
 // `messages` is a list of dictionaries. `tokenizer` may be null when options.source is not empty.
 std::string render_chat(const Tokenizer* tokenizer, const jinja::Value& messages, const ChatOptions& options);
+// The text of ruda_chat_render, whose arguments errors name; `stop` is looked at meanwhile.
+std::string render_chat(ruda_tokenizer tokenizer, const ruda_chat_message* messages, uint64_t count,
+                        const ruda_chat_options* options, const StopSign& stop);
 
 }  // namespace ruda::text

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "model/template/ast.hpp"
+#include "plan/op.hpp"
 
 #include <functional>
 
@@ -15,6 +16,7 @@ struct Limits {
   uint64_t bytes = uint64_t{256} << 20;  // text and lists made, all together
   uint64_t output = uint64_t{64} << 20;  // text written
   int depth = 400;                       // nested statements, expressions and macro calls
+  StopSign stop{};                       // looked at in every step
 };
 
 using Names = std::vector<std::pair<std::string, Value>>;

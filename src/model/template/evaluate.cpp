@@ -18,6 +18,7 @@ Evaluator::Evaluator(const Limits& limits, Names globals, int64_t now)
 
 void Evaluator::step(uint64_t steps) {
   steps_ += steps;
+  limits_.stop.check();
   RUDA_CHECK(steps_ <= limits_.steps, RUDA_E_BUDGET, -1, "template line %d: more than %llu steps", line_,
              static_cast<unsigned long long>(limits_.steps));
 }

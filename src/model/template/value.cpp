@@ -35,7 +35,7 @@ bool is_number(const Value& value) { return value.boolean() || value.integer() |
 int compare_numbers(const Value& a, const Value& b) {
   int64_t x, y;
   if (a.as_integer(x) && b.as_integer(y)) return x < y ? -1 : x > y;
-  double p, q;
+  double p = 0, q = 0;
   a.as_real(p);
   b.as_real(q);
   return p < q ? -1 : p > q;
@@ -223,6 +223,11 @@ bool Value::truth() const {
   return true;
 }
 
+bool Value::is_undefined(std::string_view name) const {
+  const Undefined* undefined = std::get_if<Undefined>(&data_);
+  return undefined && undefined->name && *undefined->name == name;
+}
+
 std::string Value::undefined_message() const {
   const Undefined* undefined = std::get_if<Undefined>(&data_);
   return "'" + (undefined && undefined->name ? *undefined->name : std::string("value")) + "' is undefined";
@@ -378,7 +383,8 @@ std::string str(const Value& value) {
 }
 
 void append_json(std::string& out, const Value& value, const JsonStyle& style, int level) {
-  if (value.is_none()) {
+  // JSON written into a template has true and false in common with the language, but not null.
+  if (value.is_none() || value.is_undefined("null")) {
     out += "null";
   } else if (const bool* b = value.boolean()) {
     out += *b ? "true" : "false";

@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "model/text/hash.hpp"
 #include "model/text/unicode.hpp"
+#include "plan/op.hpp"
 #include "store/meta.hpp"
 #include "store/text.hpp"
 
@@ -128,7 +129,7 @@ int32_t BytePairs::whole(std::string_view piece, const Vocabulary& vocabulary) c
   return vocabulary.find(letters);
 }
 
-void BytePairs::encode(std::string_view piece, std::vector<int32_t>& out) const {
+void BytePairs::encode(std::string_view piece, std::vector<int32_t>& out, const StopSign& stop) const {
   std::vector<Symbol> symbols;
   symbols.reserve(piece.size());
   for (const char c : piece) {
@@ -147,9 +148,13 @@ void BytePairs::encode(std::string_view piece, std::vector<int32_t>& out) const 
     heap.push_back({merge->rank, left, right, symbols[left].token, symbols[right].token, merge->token});
     return true;
   };
-  for (uint32_t i = 1; i < symbols.size(); ++i) candidate(i - 1, i);
+  for (uint32_t i = 1; i < symbols.size(); ++i) {
+    if (i % look_every == 0) stop.check();
+    candidate(i - 1, i);
+  }
   std::make_heap(heap.begin(), heap.end());
-  while (!heap.empty()) {
+  for (size_t done = 1; !heap.empty(); ++done) {
+    if (done % look_every == 0) stop.check();
     std::pop_heap(heap.begin(), heap.end());
     const Candidate best = heap.back();
     heap.pop_back();

@@ -16,8 +16,8 @@ class BytePairs {
   BytePairs(const store::GgufFile& file, const Vocabulary& vocabulary);
 
   // Appends the tokens of `piece`. Bytes that are no token of the vocabulary are left out, as the reference
-  // does. Time n log n in the bytes of the piece.
-  void encode(std::string_view piece, std::vector<int32_t>& out) const;
+  // does. Time n log n in the bytes of the piece; `stop` is looked at meanwhile.
+  void encode(std::string_view piece, std::vector<int32_t>& out, const StopSign& stop) const;
   // Token of the whole piece or -1.
   int32_t whole(std::string_view piece, const Vocabulary& vocabulary) const;
 

@@ -3,6 +3,7 @@
 #include "model/text/spm.hpp"
 
 #include "model/text/unicode.hpp"
+#include "plan/op.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -59,13 +60,15 @@ int ScoredPieces::byte_of(int32_t token) const {
   return at == byte_token_.end() ? -1 : int(at - byte_token_.begin());
 }
 
-void ScoredPieces::encode(std::string_view text, bool space_prefix, std::vector<int32_t>& out) const {
+void ScoredPieces::encode(std::string_view text, bool space_prefix, std::vector<int32_t>& out,
+                          const StopSign& stop) const {
   const std::string whole = escaped(text, space_prefix);
   const std::string_view view = whole;
   std::vector<Symbol> symbols;
   for (uint32_t at = 0; at < view.size();) {
     const uint32_t bytes = decode_utf8(view.substr(at)).bytes;
     const auto i = uint32_t(symbols.size());
+    if (i % look_every == 0) stop.check();
     symbols.push_back({at, bytes, i ? i - 1 : none, i + 1});
     at += bytes;
   }
@@ -81,9 +84,13 @@ void ScoredPieces::encode(std::string_view text, bool space_prefix, std::vector<
     heap.push_back({vocabulary_.score(token), left, right, bytes});
     return true;
   };
-  for (uint32_t i = 1; i < symbols.size(); ++i) candidate(i - 1, i);
+  for (uint32_t i = 1; i < symbols.size(); ++i) {
+    if (i % look_every == 0) stop.check();
+    candidate(i - 1, i);
+  }
   std::make_heap(heap.begin(), heap.end());
-  while (!heap.empty()) {
+  for (size_t done = 1; !heap.empty(); ++done) {
+    if (done % look_every == 0) stop.check();
     std::pop_heap(heap.begin(), heap.end());
     const Candidate best = heap.back();
     heap.pop_back();

@@ -14,7 +14,8 @@ class ScoredPieces {
 
   // Appends the tokens of `text`, whose spaces are written as U+2581 first. The pair whose joined text is the
   // token of the highest score is merged first, leftmost on ties. Time n log n in the bytes of the text.
-  void encode(std::string_view text, bool space_prefix, std::vector<int32_t>& out) const;
+  void encode(std::string_view text, bool space_prefix, std::vector<int32_t>& out,
+              const StopSign& stop) const;
   // Byte of a token such as <0x0A>, -1 for others.
   int byte_of(int32_t token) const;
 

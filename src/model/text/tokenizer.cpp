@@ -13,20 +13,22 @@ using store::quoted;
 
 class BpeSink : public PieceSink {
  public:
-  BpeSink(const BytePairs& pairs, const Vocabulary* words, std::vector<int32_t>& out)
-      : pairs_(pairs), words_(words), out_(out) {}
+  BpeSink(const BytePairs& pairs, const Vocabulary* words, std::vector<int32_t>& out, const StopSign& stop)
+      : pairs_(pairs), words_(words), out_(out), stop_(stop) {}
   void piece(std::string_view bytes) override {
+    stop_.check();
     if (words_) {
       const int32_t token = pairs_.whole(bytes, *words_);
       if (token >= 0) return out_.push_back(token);
     }
-    pairs_.encode(bytes, out_);
+    pairs_.encode(bytes, out_, stop_);
   }
 
  private:
   const BytePairs& pairs_;
   const Vocabulary* words_;
   std::vector<int32_t>& out_;
+  const StopSign& stop_;
 };
 
 }  // namespace
@@ -90,22 +92,24 @@ void Tokenizer::check_token(int32_t token, int arg) const {
              "token is %d, the vocabulary has %d", token, vocabulary_.size());
 }
 
-void Tokenizer::encode_plain(std::string_view text, bool prefix, std::vector<int32_t>& out) const {
+void Tokenizer::encode_plain(std::string_view text, bool prefix, std::vector<int32_t>& out,
+                             const StopSign& stop) const {
   if (text.empty()) return;
-  if (spm_) return spm_->encode(text, prefix && space_prefix_, out);
-  BpeSink sink(*bpe_, pre_->whole_words ? &vocabulary_ : nullptr, out);
+  if (spm_) return spm_->encode(text, prefix && space_prefix_, out, stop);
+  BpeSink sink(*bpe_, pre_->whole_words ? &vocabulary_ : nullptr, out, stop);
   pre_->split(text, sink);
 }
 
-void Tokenizer::encode(std::string_view text, uint32_t flags, std::vector<int32_t>& out) const {
+void Tokenizer::encode(std::string_view text, uint32_t flags, std::vector<int32_t>& out,
+                       const StopSign& stop) const {
   RUDA_CHECK(text.size() <= size_t(INT32_MAX) / 4, RUDA_E_ARGUMENT, 2,
              "text has %zu bytes, at most %d are allowed", text.size(), INT32_MAX / 4);
   const bool add_special = flags & RUDA_ENCODE_ADD_SPECIAL;
   if (add_special && add_bos_) out.push_back(bos_);
   bool prefix = true;  // at the start and after a special token
   for (size_t at = 0; at < text.size();) {
-    const auto match = special_.next(text, at, flags & RUDA_ENCODE_PARSE_SPECIAL);
-    encode_plain(text.substr(at, match.at - at), prefix, out);
+    const auto match = special_.next(text, at, flags & RUDA_ENCODE_PARSE_SPECIAL, stop);
+    encode_plain(text.substr(at, match.at - at), prefix, out, stop);
     if (match.token >= 0) out.push_back(match.token);
     at = match.at + match.bytes;
     prefix = true;

@@ -6,12 +6,12 @@
 #include "model/text/pretokenize.hpp"
 #include "model/text/spm.hpp"
 #include "model/text/vocabulary.hpp"
+#include "plan/op.hpp"
 #include "store/store.hpp"
 
 #include <ruda/model.h>
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,8 +43,9 @@ class Tokenizer : public Object {
   // Generation stops at these: end of sequence, of turn, of message.
   bool is_end(int32_t token) const;
 
-  // `flags` are RUDA_ENCODE_*. RUDA_E_ARGUMENT for text of 2 GiB or more.
-  void encode(std::string_view text, uint32_t flags, std::vector<int32_t>& out) const;
+  // `flags` are RUDA_ENCODE_*. RUDA_E_ARGUMENT for text of 2 GiB or more. `stop` is looked at meanwhile.
+  void encode(std::string_view text, uint32_t flags, std::vector<int32_t>& out,
+              const StopSign& stop = {}) const;
   // `flags` are RUDA_DECODE_*; the result is valid UTF-8 unless RUDA_DECODE_RAW is set.
   std::string decode(std::span<const int32_t> tokens, uint32_t flags) const;
   // Bytes of one token as decode gives them inside a text; RUDA_E_INDEX for a number outside the vocabulary.
@@ -56,7 +57,8 @@ class Tokenizer : public Object {
   std::shared_ptr<const jinja::Template> chat_template(std::string_view name) const;
 
  private:
-  void encode_plain(std::string_view text, bool prefix, std::vector<int32_t>& out) const;
+  void encode_plain(std::string_view text, bool prefix, std::vector<int32_t>& out,
+                    const StopSign& stop) const;
   int32_t special_token(const char* key) const;
 
   Ref<store::Store> store_;
@@ -67,7 +69,6 @@ class Tokenizer : public Object {
   std::optional<ScoredPieces> spm_;
   int32_t bos_ = -1, eos_ = -1, unknown_ = -1, padding_ = -1, eot_ = -1, eom_ = -1;
   bool add_bos_ = false, add_eos_ = false, space_prefix_ = false;
-  mutable std::mutex template_mutex_;
   mutable std::shared_ptr<const jinja::Template> template_;
   mutable std::string template_key_;
 };

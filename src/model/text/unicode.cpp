@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/text/unicode.hpp"
 
+#include "core/fork.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -18,8 +20,10 @@ struct ClassIndex {
   std::array<CharClass, 0x800> low{};
 };
 
+Once<ClassIndex> index;
+
 const ClassIndex& class_index() {
-  static const ClassIndex index = [] {
+  return index.get([] {
     ClassIndex made;
     size_t run = 0;
     const auto advance = [&run](uint32_t code) {
@@ -35,8 +39,7 @@ const ClassIndex& class_index() {
       made.low[code] = CharClass(class_runs[run] & 15);
     }
     return made;
-  }();
-  return index;
+  });
 }
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }

@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "model/text/hash.hpp"
+#include "plan/op.hpp"
 #include "store/meta.hpp"
 #include "store/text.hpp"
 
@@ -90,8 +91,10 @@ SpecialTokens::SpecialTokens(const Vocabulary& vocabulary) {
                    [](const Entry& a, const Entry& b) { return a.text < b.text; });
 }
 
-SpecialTokens::Match SpecialTokens::next(std::string_view text, size_t from, bool control) const {
+SpecialTokens::Match SpecialTokens::next(std::string_view text, size_t from, bool control,
+                                         const StopSign& stop) const {
   for (size_t at = from; at < text.size(); ++at) {
+    if (at % look_every == 0) stop.check();
     if (!first_.test(static_cast<unsigned char>(text[at]))) continue;
     // Narrow the sorted range byte by byte; an entry that ends at the present depth is a match, the last one
     // the longest.

@@ -8,7 +8,14 @@
 #include <string_view>
 #include <vector>
 
+namespace ruda {
+struct StopSign;
+}
+
 namespace ruda::text {
+
+// Steps of long work between two looks at what stops the call.
+constexpr size_t look_every = 4096;
 
 enum class TokenType : uint8_t {
   normal = 1,
@@ -58,7 +65,7 @@ class SpecialTokens {
     int32_t token;  // -1: none up to the end of the text
   };
   // With `control` also control and unknown tokens are matched, else only those of the user-defined type.
-  Match next(std::string_view text, size_t from, bool control) const;
+  Match next(std::string_view text, size_t from, bool control, const StopSign& stop) const;
 
  private:
   struct Entry {

@@ -6,6 +6,8 @@
 
 #include <ruda/matmul.h>
 
+#include <cmath>
+
 RUDA_DECLARE_KERNELS(matmul_block)
 
 namespace ruda::ops {
@@ -19,6 +21,14 @@ namespace {
 Problem check(ruda_context context, const ruda_matmul_block_desc* desc) {
   Contract c(matmul_block, context, desc);
   const auto d = c.options<ruda_matmul_block_desc>();
+  c.require(d.gated <= 1, RUDA_E_ARGUMENT, "gated is %u, expected 0 or 1", d.gated);
+  c.require(d.reserved == 0, RUDA_E_ARGUMENT, "reserved is %u, expected 0", d.reserved);
+  c.require(!d.gated || !d.bias, RUDA_E_ARGUMENT, "bias is given, but gated is 1, which takes none");
+  if (d.gamma)
+    c.require(std::isfinite(d.eps) && d.eps > 0, RUDA_E_ARGUMENT, "eps is %g, expected finite and above 0",
+              d.eps);
+  else
+    c.require(d.eps == 0, RUDA_E_ARGUMENT, "eps is %g, but gamma is NULL, expected 0", d.eps);
   c.in("x", d.x).in("weights", d.weights).in_optional("bias", d.bias);
   c.dtype(RUDA_MATMUL_BLOCK_X, Types<float, bf16>{}).rank(RUDA_MATMUL_BLOCK_X, 1, RUDA_MAX_RANK);
   c.dense_rows(RUDA_MATMUL_BLOCK_X);
@@ -27,7 +37,9 @@ Problem check(ruda_context context, const ruda_matmul_block_desc* desc) {
   c.rank(RUDA_MATMUL_BLOCK_WEIGHTS, 2, 2).contiguous(RUDA_MATMUL_BLOCK_WEIGHTS);
   const Operand& x = c[RUDA_MATMUL_BLOCK_X];
   c.dim(RUDA_MATMUL_BLOCK_WEIGHTS, 1, x.dim(-1));
-  const int64_t n = c[RUDA_MATMUL_BLOCK_WEIGHTS].dim(0);
+  const int64_t rows = c[RUDA_MATMUL_BLOCK_WEIGHTS].dim(0), n = d.gated ? rows / 2 : rows;
+  c.require(!d.gated || rows % 2 == 0, RUDA_E_SHAPE, "weights has %lld rows, expected an even number",
+            (long long)rows);
   if (c.has(RUDA_MATMUL_BLOCK_BIAS)) {
     c.dtype(RUDA_MATMUL_BLOCK_BIAS, Types<float, bf16>{}).rank(RUDA_MATMUL_BLOCK_BIAS, 1, 1);
     c.dim(RUDA_MATMUL_BLOCK_BIAS, 0, n).contiguous(RUDA_MATMUL_BLOCK_BIAS);
@@ -42,6 +54,13 @@ Problem check(ruda_context context, const ruda_matmul_block_desc* desc) {
   for (int i = 0; i < x.rank(); ++i) shape[i] = x.dim(i);
   shape[x.rank() - 1] = n;
   c.out("y", d.y, out, shape, c[RUDA_MATMUL_BLOCK_X].rank()).dense_rows(RUDA_MATMUL_BLOCK_Y);
+  c.in_optional("gamma", d.gamma);
+  if (c.has(RUDA_MATMUL_BLOCK_GAMMA)) {
+    c.dtype(RUDA_MATMUL_BLOCK_GAMMA, Types<float>{}).rank(RUDA_MATMUL_BLOCK_GAMMA, 1, 1);
+    c.contiguous(RUDA_MATMUL_BLOCK_GAMMA).dim(RUDA_MATMUL_BLOCK_GAMMA, 0, c[RUDA_MATMUL_BLOCK_X].dim(-1));
+    c.require(c[RUDA_MATMUL_BLOCK_X].dim(-1) > 0, RUDA_E_SHAPE,
+              "x has a last extent of 0, expected at least 1 with gamma");
+  }
   return c.take();
 }
 

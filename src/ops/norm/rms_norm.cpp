@@ -5,7 +5,7 @@
 
 #include <ruda/norm.h>
 
-#include <cmath>
+#include <cfloat>
 
 RUDA_DECLARE_KERNELS(rms_norm)
 
@@ -27,8 +27,9 @@ Problem check(ruda_context context, const ruda_rms_norm_desc* desc) {
       .contiguous(RUDA_RMS_NORM_GAMMA);
   c.dim(RUDA_RMS_NORM_GAMMA, 0, c[RUDA_RMS_NORM_X].dim(-1));
   c.out_like("y", d.y, RUDA_RMS_NORM_X).dense_rows(RUDA_RMS_NORM_Y).alias(RUDA_RMS_NORM_Y, RUDA_RMS_NORM_X);
-  c.require(std::isfinite(d.eps) && d.eps > 0, RUDA_E_ARGUMENT, "eps is %g, expected finite and above 0",
-            d.eps);
+  // As F32, in which it is added: an eps that vanishes there would make NaN of a row of zeros.
+  c.require(d.eps >= double(FLT_TRUE_MIN) && d.eps <= double(FLT_MAX), RUDA_E_ARGUMENT,
+            "eps is %g, expected finite and above 0 as F32", d.eps);
   return c.take();
 }
 

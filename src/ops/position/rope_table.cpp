@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <numbers>
 
@@ -133,6 +134,8 @@ RopeTable rope_table(const ruda_rope_params& p, int64_t rotary_dim, bool with_fr
   check(p, half, with_frequencies, {arg, label});
   RopeTable table;
   table.factor = attention_factor(p);
+  RUDA_CHECK(table.factor >= double(FLT_TRUE_MIN) && table.factor <= double(FLT_MAX), RUDA_E_ARGUMENT, arg,
+             "%s: the attention factor is %g, expected finite and above 0 as F32", label, table.factor);
   if (!with_frequencies) return table;
 
   double theta = p.theta;
@@ -154,6 +157,10 @@ RopeTable rope_table(const ruda_rope_params& p, int64_t rotary_dim, bool with_fr
         p.long_factors && p.seq_len > p.original_positions ? p.long_factors : p.short_factors;
     for (int64_t i = 0; i < half; ++i) table.frequencies[size_t(i)] /= factors[i];
   }
+  for (size_t i = 0; i < table.frequencies.size(); ++i)
+    RUDA_CHECK(std::isfinite(table.frequencies[i]), RUDA_E_ARGUMENT, arg,
+               "%s: frequency %zu is %g, expected finite; theta is %g", label, i, table.frequencies[i],
+               theta);
   return table;
 }
 

@@ -78,6 +78,24 @@ RUDA_TEST(embedding_plain) {
           }
 }
 
+// Rows of a few and of many pieces, more ids than one block takes, ids and rows with strides.
+RUDA_TEST(embedding_many) {
+  for (uint32_t from : {RUDA_F32, RUDA_BF16})
+    for (int64_t cols : {8, 72, 576, 2064, 4096}) {
+      OpRun op(env, "embedding");
+      const auto table = op.random_input(TABLE, from, {13, cols});
+      const auto ids = random_ids(env, 210, 13);
+      op.input(IDS, RUDA_I64, {3, 70}, ids, {1, 3});
+      op.output(Y, RUDA_BF16, {3, 70, cols}, {80 * (cols + 8), cols + 8, 1});
+      check_case(env, op, table, cols, ids, RUDA_BF16);
+      OpRun dense(env, "embedding");
+      const auto same = dense.random_input(TABLE, from, {13, cols});
+      dense.input(IDS, RUDA_I32, {3, 70}, ids);
+      dense.output(Y, from, {3, 70, cols});
+      check_case(env, dense, same, cols, ids, from);
+    }
+}
+
 RUDA_TEST(embedding_strided) {
   OpRun op(env, "embedding");
   const auto table = op.random_input(TABLE, RUDA_BF16, {9, 33}, 1.0, {40, 1});

@@ -244,6 +244,28 @@ RUDA_TEST(matmul_blocks) {
   check_case(env, t);
 }
 
+// Rows that begin at multiples of 16 bytes whatever their length: vectors, their remainder, several warps
+// that share k.
+RUDA_TEST(matmul_few_rows) {
+  for (const Dtypes& d : all_dtypes)
+    for (int64_t m : {1, 2, 3, 4, 5, 8, 9})
+      for (int64_t k : {1, 7, 8, 12, 67, 256, 259, 1100, 2083})
+        for (int64_t n : {1, 3, 4, 37}) {
+          Case t{m, n, k, d.a, d.b, d.c, false, true, n == 37, {}, {}};
+          t.a_gap = t.b_gap = (8 - k % 8) % 8;
+          if (n == 4) t.activation = RUDA_ACTIVATION_SILU, t.c_gap = 1;
+          check_case(env, t);
+        }
+  // So many columns that a warp takes several; leading axes as rows.
+  for (const Dtypes& d : {all_dtypes[0], all_dtypes[3], all_dtypes[5]})
+    for (int64_t m : {1, 2, 3, 6}) {
+      check_case(env, {m, 35001, 40, d.a, d.b, d.c, false, true, true, {}, {}});
+      check_case(env, {m, 9001, 72, d.a, d.b, d.c, false, true, false, {}, {}});
+      check_case(env, {m, 21, 80, d.a, d.b, d.c, false, true, false, {4, 1}, {}});
+      check_case(env, {1, 21, 80, d.a, d.b, d.c, false, true, true, {2, m}, {1, 1}});
+    }
+}
+
 RUDA_TEST(matmul_batches) {
   for (const Dtypes& d : {all_dtypes[0], all_dtypes[3]})
     for (bool tb : {false, true})

@@ -10,7 +10,7 @@ using namespace ruda::test;
 namespace {
 
 constexpr uint32_t X = RUDA_MATMUL_BLOCK_X, W = RUDA_MATMUL_BLOCK_WEIGHTS, BIAS = RUDA_MATMUL_BLOCK_BIAS,
-                   Y = RUDA_MATMUL_BLOCK_Y;
+                   Y = RUDA_MATMUL_BLOCK_Y, GAMMA = RUDA_MATMUL_BLOCK_GAMMA;
 
 OpRun::Create creator(Env& env, const OpRun& op, bool bias, uint32_t math = RUDA_MATH_DEFAULT) {
   return [&env, &op, bias, math](const ruda_plan_options* given, ruda_plan* out) {
@@ -111,7 +111,130 @@ void check_case(Env& env, const Case& c) {
   });
 }
 
+// ---- a norm before the product, a gate after it ----
+
+struct Around {
+  uint32_t format;
+  int64_t m, n, k;
+  bool normed, gated;
+  uint32_t x = RUDA_F32, y = RUDA_F32;
+  bool bias = false;
+  Shape x_strides = {}, y_strides = {};
+  uint32_t math = RUDA_MATH_DEFAULT;
+};
+
+void check_around(Env& env, const Around& c) {
+  constexpr double eps = 1e-5;
+  const int64_t rows = c.gated ? 2 * c.n : c.n;
+  OpRun op(env, "matmul_block");
+  auto x = op.random_input(X, c.x, {c.m, c.k}, 1.0, c.x_strides);
+  const auto weights = random_blocks(env, c.format, rows, c.k);
+  op.input_bytes(W, c.format, {rows, c.k}, weights);
+  std::vector<double> bias, gamma;
+  if (c.bias) bias = op.random_input(BIAS, RUDA_F32, {c.n});
+  if (c.normed) gamma = op.random_input(GAMMA, RUDA_F32, {c.k});
+  op.output(Y, c.y, {c.m, c.n}, c.y_strides);
+  for (int64_t r = 0; c.normed && r < c.m; ++r) {
+    double squares = 0;
+    for (int64_t i = 0; i < c.k; ++i) squares += x[size_t(r * c.k + i)] * x[size_t(r * c.k + i)];
+    for (int64_t i = 0; i < c.k; ++i)
+      x[size_t(r * c.k + i)] *= gamma[size_t(i)] / std::sqrt(squares / double(c.k) + eps);
+  }
+  const Reference products =
+      reference(c.format, x, weights.data(), c.bias ? bias.data() : nullptr, c.m, rows, c.k);
+  // A row of x is normalised in F32: a sum of squares of k terms, a root, a division, two products.
+  const auto product_bound = [&](const std::string& kernel, const Element& e) {
+    const double norm = c.normed ? double(c.k / 2 + 6) * std::ldexp(e.products, -24) : 0.0;
+    return bound(kernel, e, c.k, c.x == RUDA_BF16 && !c.normed, RUDA_F32) + norm;
+  };
+  const auto silu = [](double g) { return g / (1 + std::exp(-g)); };
+  std::vector<double> want;
+  for (int64_t i = 0; i < c.m * c.n; ++i) {
+    const size_t g = size_t(c.gated ? i / c.n * rows + i % c.n : i);
+    want.push_back(c.gated ? silu(products.elements[g].value) * products.elements[g + size_t(c.n)].value
+                           : products.elements[g].value);
+  }
+  const auto create = [&](const ruda_plan_options* given, ruda_plan* out) {
+    ruda_plan_options options = given ? *given : ruda_plan_options RUDA_PLAN_OPTIONS_INIT;
+    options.math = c.math;
+    ruda_matmul_block_desc desc = RUDA_MATMUL_BLOCK_DESC_INIT;
+    desc.options = &options;
+    desc.x = op.desc(X);
+    desc.weights = op.desc(W);
+    desc.bias = c.bias ? op.desc(BIAS) : nullptr;
+    desc.y = op.desc(Y);
+    desc.gamma = c.normed ? op.desc(GAMMA) : nullptr;
+    desc.eps = c.normed ? eps : 0.0;
+    desc.gated = c.gated;
+    return ruda_matmul_block_plan_create(env.context, &desc, out);
+  };
+  op.each_kernel(create, [&](const std::string& kernel) {
+    check_close(kernel.c_str(), op.read(Y), want, [&](size_t i) {
+      const size_t g = c.gated ? i / size_t(c.n) * size_t(rows) + i % size_t(c.n) : i;
+      double error = product_bound(kernel, products.elements[g]);
+      if (c.gated) {
+        // The slope of silu is at most 1.1; its own error is 8 units of its value.
+        const Element &gate = products.elements[g], &up = products.elements[g + size_t(c.n)];
+        const double up_error = product_bound(kernel, up), gate_value = std::fabs(silu(gate.value));
+        const double gate_error = 1.1 * error + std::ldexp(gate_value, -21);
+        error = gate_error * (std::fabs(up.value) + up_error) + gate_value * up_error;
+      }
+      return error + (std::fabs(want[i]) + error) * epsilon(c.y) * 1.01 + 1e-30;
+    });
+  });
+}
+
 }  // namespace
+
+RUDA_TEST(matmul_block_norm_and_gate) {
+  for (const BlockSize& f : {block_sizes[1], block_sizes[4], block_sizes[7]})
+    for (const auto& [normed, gated] : {std::pair{true, false}, {false, true}, {true, true}})
+      for (int64_t m : {1, 2, 3, 4, 7, 70}) {
+        check_around(env, {f.dtype, m, 19, 512, normed, gated});
+        check_around(env, {f.dtype, m, 24, 2304, normed, gated, RUDA_BF16, RUDA_BF16, !gated});
+      }
+  check_around(env, {RUDA_Q4_1, 6, 20, 256, true, true, RUDA_F32, RUDA_F32, false, {300, 1}, {31, 1}});
+  check_around(env, {RUDA_Q4_1, 3, 20, 256, true, true, RUDA_BF16, RUDA_F32, false, {288, 1}, {64, 1}});
+  check_around(env, {RUDA_Q8_0, 2, 20, 256, true, true, RUDA_F32, RUDA_F32, false, {}, {}, RUDA_MATH_STRICT});
+  check_around(env, {RUDA_Q4_0, 0, 8, 64, true, true});
+  check_around(env, {RUDA_Q4_0, 3, 0, 64, true, true});
+}
+
+RUDA_TEST(matmul_block_norm_and_gate_rules) {
+  OpRun op(env, "matmul_block");
+  op.random_input(X, RUDA_F32, {2, 64});
+  op.input_bytes(W, RUDA_Q4_0, {6, 64}, random_blocks(env, RUDA_Q4_0, 6, 64));
+  op.random_input(BIAS, RUDA_F32, {6});
+  op.random_input(GAMMA, RUDA_F32, {64});
+  op.output(Y, RUDA_F32, {2, 3});
+  const auto attempt = [&](ruda_status status, auto&& change) {
+    ruda_matmul_block_desc desc = RUDA_MATMUL_BLOCK_DESC_INIT;
+    desc.x = op.desc(X);
+    desc.weights = op.desc(W);
+    desc.gamma = op.desc(GAMMA);
+    desc.eps = 1e-5;
+    desc.gated = 1;
+    change(desc);
+    ruda_plan plan = nullptr;
+    const ruda_status got = ruda_matmul_block_plan_create(env.context, &desc, &plan);
+    CHECK(got == status, "status %s, expected %s", ruda_status_name(got), ruda_status_name(status));
+    ruda_release(plan);
+  };
+  using Desc = ruda_matmul_block_desc&;
+  attempt(RUDA_OK, [](Desc) {});
+  attempt(RUDA_OK, [&](Desc d) { d.y = op.desc(Y); });
+  attempt(RUDA_E_ARGUMENT, [](Desc d) { d.gated = 2; });
+  attempt(RUDA_E_ARGUMENT, [](Desc d) { d.reserved = 1; });
+  attempt(RUDA_E_ARGUMENT, [](Desc d) { d.eps = 0; });
+  attempt(RUDA_E_ARGUMENT, [](Desc d) { d.eps = NAN; });
+  attempt(RUDA_E_ARGUMENT, [](Desc d) { d.gamma = nullptr; });
+  attempt(RUDA_E_ARGUMENT, [&](Desc d) { d.bias = op.desc(BIAS); });
+  attempt(RUDA_E_SHAPE, [&](Desc d) { d.gamma = op.desc(BIAS); });
+  attempt(RUDA_E_SHAPE, [&](Desc d) {
+    d.gated = 0;
+    d.y = op.desc(Y);
+  });
+}
 
 RUDA_TEST(matmul_block_shapes) {
   for (const BlockSize& f : block_sizes)
@@ -129,6 +252,13 @@ RUDA_TEST(matmul_block_shapes) {
       check_case(env, {f.dtype, {33}, 65, b, x, x, true});
       check_case(env, {f.dtype, {48}, 34, 1536, x});
     }
+}
+
+// Every rest of a row that is taken in groups of four or eight blocks, and every rest of the rows.
+RUDA_TEST(matmul_block_row_ends) {
+  for (uint32_t format : {RUDA_Q4_0, RUDA_Q4_1, RUDA_Q5_1, RUDA_Q8_0})
+    for (int64_t blocks = 1; blocks <= 17; ++blocks)
+      for (int64_t m : {1, 2, 3, 4}) check_case(env, {format, {m}, 4 + blocks % 4, 32 * blocks});
 }
 
 // Where a GPU gives a warp several columns, shares k between warps, or takes rows in groups of 64.
@@ -261,8 +391,14 @@ RUDA_TEST(matmul_block_special_scales) {
 // ranges.
 RUDA_TEST(matmul_block_same_bits) {
   const bool cpu = env.settings.backend == RUDA_BACKEND_CPU;
-  const int64_t n = 200, k = 768, most = 37;
-  for (uint32_t format : {RUDA_Q4_1, RUDA_Q4_K, RUDA_Q8_0}) {
+  struct Weights {
+    uint32_t format;
+    int64_t n, k;
+  };
+  const int64_t most = 37;
+  for (const auto& [format, n, k] :
+       {Weights{RUDA_Q4_1, 200, 768}, Weights{RUDA_Q4_1, 203, 576}, Weights{RUDA_Q4_1, 199, 672},
+        Weights{RUDA_Q4_0, 201, 608}, Weights{RUDA_Q4_K, 200, 768}, Weights{RUDA_Q8_0, 203, 736}}) {
     OpRun op(env, "matmul_block");
     const auto x = op.random_input(X, RUDA_F32, {most, k});
     op.input_bytes(W, format, {n, k}, random_blocks(env, format, n, k));

@@ -354,6 +354,15 @@ RUDA_TEST(rope_errors) {
     CHECK_FAILS(attempt([&](D&, P& p) { p.theta = theta; }), RUDA_E_ARGUMENT, 1, "theta is");
   CHECK_FAILS(attempt([&](D&, P& p) { p.attention_factor = -1; }), RUDA_E_ARGUMENT, 1,
               "attention_factor is -1");
+  for (double factor : {1e-50, 1e39})
+    CHECK_FAILS(attempt([&](D&, P& p) { p.attention_factor = factor; }), RUDA_E_ARGUMENT, 1,
+                "expected finite and above 0 as F32");
+  CHECK_FAILS(attempt([&](D&, P& p) {
+                p.theta = 1e-300;
+                p.scaling = RUDA_ROPE_SCALING_LINEAR;
+                p.factor = 1e-300;
+              }),
+              RUDA_E_ARGUMENT, 1, "expected finite; theta is 1e-300");
   CHECK_FAILS(attempt([&](D&, P& p) { p.scaling = RUDA_ROPE_SCALING_LINEAR; }), RUDA_E_ARGUMENT, 1,
               "factor is 0");
   CHECK_FAILS(attempt([&](D&, P& p) {

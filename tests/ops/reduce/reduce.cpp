@@ -184,6 +184,8 @@ RUDA_TEST(reduce_parts) {
   for (uint32_t op : {RUDA_REDUCE_SUM, RUDA_REDUCE_MEAN, RUDA_REDUCE_MAX, RUDA_REDUCE_ARGMIN})
     for (uint32_t dtype : {RUDA_F32, RUDA_BF16}) {
       check_case(env, op, dtype, {600011}, 0);
+      check_case(env, op, dtype, {1100, 128}, 2);
+      check_case(env, op, dtype, {515, 24}, 2);
       check_case(env, op, dtype, {2, 300008}, 2, false, {300016, 1});
       check_case(env, op, dtype, {300, 1023}, 2);
       check_case(env, op, dtype, {200, 2056}, 2);
