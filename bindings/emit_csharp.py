@@ -116,7 +116,7 @@ def operators(api):
                     kind, "0"
                 )
                 passed.append(f"({name} ? 1u : 0u)" if kind == "bool" else name)
-            if from_struct or api.has_default(op, p.name):
+            if from_struct or api.has_default(op, p.name, kind):
                 optional.append(f"{declared} = {default}")
             else:
                 required.append(declared)
@@ -177,6 +177,7 @@ CLASSES = {
     "cancel": "CancelToken",
     "workspace": "Workspace",
     "event": "Event",
+    "paged_schedule": "PagedSchedule",
 }
 
 

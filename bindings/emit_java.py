@@ -48,6 +48,7 @@ CLASSES = {
     "cancel": "CancelToken",
     "workspace": "Workspace",
     "event": "Event",
+    "paged_schedule": "PagedSchedule",
 }
 
 
@@ -93,13 +94,13 @@ def constants(groups, files):
         files[f"io/ruda/{name}.java"] = "\n".join(lines)
 
 
-def method(api, op, with_struct):
-    """One overload: with the fields of an options struct, or with their defaults."""
+def method(api, op, inputs):
+    """One overload: with the given inputs, the others at their defaults."""
     declared, passed, objects = ["Stream stream"], ["p[0]"], ["stream"]
-    for p, kind, from_struct in api.eager_inputs(op):
+    for p, kind, _ in api.eager_inputs(op):
         name = safe(p.name)
-        if from_struct and not with_struct:
-            passed.append("0")
+        if p.name not in inputs:
+            passed.append("null" if kind == "text" else "0")
         elif kind.startswith("in:"):
             declared.append(f"{CLASSES.get(kind[3:], 'NativeHandle')} {name}")
             passed.append(f"p[{len(objects)}]")
@@ -136,9 +137,14 @@ def operators(api):
     for op in api.callable_ops():
         if any(kind != "tensor" for _, kind in api.eager_outputs(op)):
             continue
-        lines += method(api, op, True)
-        if any(from_struct for _, _, from_struct in api.eager_inputs(op)):
-            lines += method(api, op, False)
+        # All inputs, those that are no field of an options struct, those without a default.
+        every = api.eager_inputs(op)
+        plain = [(p, kind) for p, kind, from_struct in every if not from_struct]
+        needed = [p.name for p, kind in plain if not api.has_default(op, p.name, kind)]
+        overloads = [[p.name for p, _, _ in every], [p.name for p, _ in plain], needed]
+        for i, inputs in enumerate(overloads):
+            if inputs not in overloads[:i]:
+                lines += method(api, op, inputs)
     return "\n".join(lines + ["}", ""])
 
 

@@ -7,6 +7,17 @@ import keyword
 from emit_c import camel, eager_name
 
 HEAD = '"""{}"""\n# Made by bindings/generate.py.\n'
+NAMED = '''
+class Named(enum.IntEnum):
+    """A number that is written by its name, in every version of Python."""
+
+    def __str__(self):
+        return f"{type(self).__name__}.{self.name}"
+
+    def __format__(self, spec):
+        return format(int(self), spec) if spec else str(self)
+
+'''
 SCALAR_HINT = {
     "u32": "int",
     "i32": "int",
@@ -29,10 +40,10 @@ def quote(doc, indent):
 
 
 def constants(api, groups):
-    lines = [HEAD.format("Constants of the C API."), "import enum\n", f"API_LEVEL = {api.level}\n"]
-    stub = ["import enum\n", "API_LEVEL: int\n"]
+    lines = [HEAD.format("Constants of the C API."), "import enum\n", f"API_LEVEL = {api.level}\n", NAMED]
+    stub = ["import enum\n", "API_LEVEL: int\n", "class Named(enum.IntEnum): ...\n"]
     for name, members, doc in groups:
-        body = [f"class {name}(enum.IntEnum):"]
+        body = [f"class {name}(Named):"]
         if doc:
             body.append(f"    {quote(doc, '    ')}")
         # Two enums of one prefix share a class; where their numbers meet it is no enum, which would merge
@@ -50,7 +61,13 @@ def default_of(kind):
     return {"in:": "None", "tex": "None", "boo": "False", "f32": "0.0", "f64": "0.0"}.get(kind[:3], "0")
 
 
-def hint(kind):
+def is_dtype(name):
+    return name == "dtype" or name.endswith("_dtype")
+
+
+def hint(kind, name):
+    if is_dtype(name):
+        return "AnyDType"
     if kind.startswith("in:"):
         return camel(kind[3:]) if kind[3:] in ("tensor", "stream", "cancel") else "Handle"
     return SCALAR_HINT[kind]
@@ -60,9 +77,13 @@ def operators(api):
     lines = [
         HEAD.format("Operators: each call makes its outputs."),
         "from . import _raw",
-        "from ._core import given, op_stream, wrap\n",
+        "from ._core import given, op_stream, wrap",
+        "from ._tensor import dtype_or_default\n",
     ]
-    stub = ["from typing import Optional, Tuple", "from ._core import Cancel, Handle, Stream, Tensor\n"]
+    stub = [
+        "from typing import Optional, Tuple",
+        "from ._core import AnyDType, Cancel, Handle, Stream, Tensor\n",
+    ]
     names = []
     for op in api.callable_ops():
         outs = [kind for _, kind in api.eager_outputs(op)]
@@ -76,12 +97,13 @@ def operators(api):
                 handles.append(name)
                 passed.append(f'given({name}, "{kind[3:]}", "{p.name}")')
             else:
-                passed.append(name)
-            if from_struct or api.has_default(op, p.name):
-                typed = f"Optional[{hint(kind)}] = None" if default == "None" else f"{hint(kind)} = ..."
+                passed.append(f"dtype_or_default({name})" if is_dtype(name) else name)
+            said = hint(kind, name)
+            if from_struct or api.has_default(op, p.name, kind):
+                typed = f"Optional[{said}] = None" if default == "None" else f"{said} = ..."
                 (named if from_struct else optional).append((f"{name}={default}", f"{name}: {typed}"))
             else:
-                required.append((name, f"{name}: {hint(kind)}"))
+                required.append((name, f"{name}: {said}"))
         positional = required + optional
         keywords = named + [("stream=None", "stream: Optional[Stream] = None")]
         doc = (op.desc.doc + "\n\n" if op.desc and op.desc.doc else "") + op.eager.doc
@@ -115,7 +137,9 @@ def operators(api):
 FIELD_HINT = {"TENSOR": "Operand", "HANDLE": "Handle", "TEXT": "str"}
 
 
-def field_hint(kind):
+def field_hint(kind, name):
+    if is_dtype(name):
+        return "AnyDType"
     if kind.endswith("_ARRAY"):
         return "Sequence[float]" if kind[0] == "F" else "Sequence[int]"
     return FIELD_HINT.get(kind) or {"F": "float", "B": "bool"}.get(kind[0], "int")
@@ -134,7 +158,7 @@ def plans(api):
     ]
     stub = [
         "from typing import Any, Optional, Sequence, Union",
-        "from ._core import Context, Handle, Tensor",
+        "from ._core import AnyDType, Context, Handle, Tensor",
         "from ._plan import Plan, TensorDesc\n",
         "Operand = Union[Tensor, TensorDesc]\n",
     ]
@@ -147,9 +171,9 @@ def plans(api):
             name, optional = safe(f.name), is_optional(api, op, f, kind, part)
             arguments.append(f"{name}=None" if optional else name)
             typed.append(
-                f"{name}: Optional[{field_hint(kind)}] = None"
+                f"{name}: Optional[{field_hint(kind, name)}] = None"
                 if optional
-                else f"{name}: {field_hint(kind)}"
+                else f"{name}: {field_hint(kind, name)}"
             )
             passed.append(f'"{f.name}": {name}')
         doc = op.desc.doc + "\n\n" + op.plan_create.doc

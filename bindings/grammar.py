@@ -303,11 +303,19 @@ class Api:
         """Fields of an options struct that an eager form takes; arrays are for plans."""
         return [f for f, kind in self.own_fields(self.structs[name]) if f.type in SCALARS]
 
-    def has_default(self, op, name):
-        """Whether the descriptor's comment gives the field `name` a default: NULL = ... or 0 = ..."""
+    def has_default(self, op, name, kind=""):
+        """Whether the field `name` has a default: a flag always, else where the descriptor says so: NULL =
+        ..., NULL with ..., 0 = ... in its comment, or "optional" or "Given if and only if" in the row of
+        the operand."""
+        if kind == "bool":
+            return True
         if not op.desc:
             return False
+        operands = "".join(op.desc.doc.split("\n\n")[1:2])
+        for row in re.split(r"^(?= *\w+ +(?:in|out|inout)\b)", operands, flags=re.M):
+            if re.match(rf" *{name} ", row) and re.search(r"\boptional\b|Given if and only if", row):
+                return True
         for field in op.desc.fields:
             if field.name == name:
-                return re.search(r"\b(NULL|0) (=|means)", field.comment) is not None
+                return re.search(r"\b(NULL|0) (=|means|with)", field.comment) is not None
         return False

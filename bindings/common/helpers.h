@@ -301,6 +301,66 @@ RUDAX_UNUSED static ruda_status rudax_plan_execute(ruda_plan plan, ruda_stream s
   return ruda_plan_execute(plan, stream, workspace, bindings, count / 3, &opts);
 }
 
+/* ---- paged schedules ---- */
+
+RUDAX_UNUSED static ruda_status rudax_schedule_create(ruda_context context, uint32_t page_size,
+                                                      uint32_t pages, uint32_t max_sequences,
+                                                      uint32_t max_queries, uint32_t max_table_pages,
+                                                      ruda_paged_schedule* out) {
+  ruda_paged_schedule_desc desc = RUDA_PAGED_SCHEDULE_DESC_INIT;
+  desc.page_size = page_size;
+  desc.pages = pages;
+  desc.max_sequences = max_sequences;
+  desc.max_queries = max_queries;
+  desc.max_table_pages = max_table_pages;
+  return ruda_paged_schedule_create(context, &desc, out);
+}
+
+/* `values` holds the counts of sequences, pages a table and queries, then the tables row by row (-1 = none),
+ * the lengths, the sequence ids and the positions. */
+RUDAX_UNUSED static ruda_status rudax_schedule_set(ruda_paged_schedule schedule, ruda_stream stream,
+                                                   const int64_t* values, uint32_t count) {
+  const uint64_t sequences = count < 3 || values[0] < 0 ? UINT64_MAX : (uint64_t)values[0];
+  const uint64_t table_pages = count < 3 || values[1] < 0 ? UINT64_MAX : (uint64_t)values[1];
+  const uint64_t queries = count < 3 || values[2] < 0 ? UINT64_MAX : (uint64_t)values[2];
+  if (sequences > count || table_pages > count || queries > count ||
+      3 + sequences * table_pages + sequences + 2 * queries != count)
+    return rudax_fail(RUDA_E_ARGUMENT, "%u numbers do not hold the tables, lengths and queries announced",
+                      count);
+  uint32_t* words = (uint32_t*)malloc((size_t)count * sizeof *words);
+  if (!words) return rudax_fail(RUDA_E_OOM_HOST, "no memory for %u numbers", count);
+  for (uint32_t i = 3; i < count; ++i) {
+    if (values[i] < -1 || values[i] > UINT32_MAX) {
+      free(words);
+      return rudax_fail(RUDA_E_INDEX, "number %u of a schedule is %lld, expected -1 to 4294967295", i - 3,
+                        (long long)values[i]);
+    }
+    words[i] = values[i] < 0 ? RUDA_NO_PAGE : (uint32_t)values[i];
+  }
+  const uint32_t *tables = words + 3, *lengths = tables + sequences * table_pages, *ids = lengths + sequences,
+                 *positions = ids + queries;
+  const ruda_status status = ruda_paged_schedule_set(schedule, stream, tables, (uint32_t)table_pages, lengths,
+                                                     (uint32_t)sequences, ids, positions, (uint32_t)queries);
+  free(words);
+  return status;
+}
+
+/* 0 page size, 1 pages, 2 most sequences, 3 most queries, 4 most pages a table, 5 sequences, 6 queries,
+ * 7 generation */
+RUDAX_UNUSED static ruda_status rudax_schedule_get(ruda_paged_schedule schedule, uint32_t what,
+                                                   uint64_t* out) {
+  ruda_paged_schedule_info info = RUDA_PAGED_SCHEDULE_INFO_INIT;
+  *out = 0;
+  const ruda_status status = ruda_paged_schedule_get_info(schedule, &info);
+  if (status) return status;
+  const uint64_t values[] = {info.page_size,       info.pages,     info.max_sequences, info.max_queries,
+                             info.max_table_pages, info.sequences, info.queries,       info.generation};
+  if (what >= sizeof values / sizeof *values)
+    return rudax_fail(RUDA_E_ARGUMENT, "a schedule has no property %u", what);
+  *out = values[what];
+  return RUDA_OK;
+}
+
 RUDAX_UNUSED static ruda_status rudax_op_name(uint32_t index, char* text, uint64_t capacity,
                                               uint64_t* out_needed) {
   return rudax_text(ruda_op_name(index), text, capacity, out_needed);

@@ -7,11 +7,13 @@
 #include "runtime/staging.hpp"
 #include "runtime/stream.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace ruda::cuda {
 
-PoolMemory::PoolMemory(int device) {
+PoolMemory::PoolMemory(int device) : device_(device) {
   int supported = 0;
   check_cuda(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, device), "memory pool");
   if (!supported) return;
@@ -65,9 +67,33 @@ void PoolMemory::room(uint64_t& free_bytes, uint64_t& total_bytes) {
   total_bytes = total;
 }
 
+void PoolMemory::open_to(int device) noexcept {
+  std::lock_guard lock(opened_mutex_);
+  if (!pool_ || std::find(opened_.begin(), opened_.end(), device) != opened_.end()) return;
+  try {
+    opened_.push_back(device);
+  } catch (...) {
+    return;
+  }
+  int can = 0;
+  quiet(cudaDeviceCanAccessPeer(&can, device, device_));
+  if (!can) return;
+  cudaMemAccessDesc access{};
+  access.location.type = cudaMemLocationTypeDevice;
+  access.location.id = device;
+  access.flags = cudaMemAccessFlagsProtReadWrite;
+  quiet(cudaMemPoolSetAccess(pool_, &access, 1));
+}
+
 namespace {
 
+// More than one GPU is visible, so that a thread may have another one than the context's.
+std::atomic<bool> several_devices{false};
+
 int opened(int index) {
+  int count = 0;
+  check_cuda(cudaGetDeviceCount(&count), "device");
+  several_devices.store(count > 1, std::memory_order_relaxed);
   check_cuda(cudaInitDevice(index, 0, 0), "device");
   check_cuda(cudaSetDevice(index), "device");
   return index;
@@ -127,6 +153,7 @@ void CudaDevice::fail_forked() const {
 // is wrong.
 int CudaDevice::enter() noexcept {
   int before = -1;
+  if (!several_devices.load(std::memory_order_relaxed)) return -1;
   if (forked() || cudaGetDevice(&before) != cudaSuccess || before == index_) return -1;
   quiet(cudaSetDevice(index_));
   return before;
@@ -273,11 +300,16 @@ void CudaDevice::read(DeviceStream& stream, void* to, const void* from, uint64_t
   queue.sync();
 }
 
-// Between devices the driver goes directly where it can, else it stages.
+// Between devices the driver goes directly where both pools are open to the other, else it stages.
 bool CudaDevice::copy_from(DeviceStream& stream, void* to, Device& owner, const void* from, uint64_t bytes) {
   auto& queue = static_cast<CudaStream&>(stream);
   check_usable();
-  const int other = static_cast<CudaDevice&>(owner).index_;
+  auto& source = static_cast<CudaDevice&>(owner);
+  const int other = source.index_;
+  if (other != index_) {
+    source.memory_.open_to(index_);
+    memory_.open_to(other);
+  }
   const cudaError_t error = other == index_
                                 ? cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, queue.handle())
                                 : cudaMemcpyPeerAsync(to, index_, from, other, bytes, queue.handle());

@@ -21,9 +21,14 @@ class PoolMemory final : public MemorySource {
   void after(cudaEvent_t event) noexcept override;
   void flush() noexcept override;
   void room(uint64_t& free_bytes, uint64_t& total_bytes) override;
+  // Lets copies of another device reach the pool without a way through the host, where the two can.
+  void open_to(int device) noexcept;
   void forget() noexcept { pool_ = nullptr, stream_ = nullptr; }
 
  private:
+  const int device_;
+  std::mutex opened_mutex_;
+  std::vector<int> opened_;       // devices that open_to() has seen
   cudaMemPool_t pool_ = nullptr;  // null where the device has no pools
   cudaStream_t stream_ = nullptr;
 };

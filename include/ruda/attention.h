@@ -141,7 +141,7 @@ RUDA_API ruda_status RUDA_CALL ruda_paged_append_plan_create(ruda_context contex
 /** Eager form: *out_k_cache and *out_v_cache are the caches to keep for later calls. A cache whose storage no
  *  other tensor shares is written in place, and its out is a new reference to it; a shared or read-only one
  *  is copied first, so that the other tensors keep their contents. Both are tested before either is touched:
- *  k_cache and v_cache on one storage are both copied. v, v_cache and out_v_cache may be NULL together.
+ *  k_cache and v_cache on one storage are both copied. v and v_cache may be NULL, then out_v_cache too.
  *  Status: as the plan form, ruda_plan_execute and ruda_tensor_copy. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_paged_append(ruda_stream stream, ruda_paged_schedule schedule,
                                                  ruda_tensor k, ruda_tensor v, ruda_tensor k_cache,

@@ -38,7 +38,7 @@ typedef struct ruda_host_pool {
                                void* arg);
 } ruda_host_pool;
 
-/** What ruda_context_create needs. Zero in any field means its default. */
+/** What ruda_context_create needs; 0 = default. Memory is counted in blocks, up to 1/4 over what is asked. */
 typedef struct ruda_context_desc {
   uint32_t struct_size;
   uint32_t backend; /* RUDA_BACKEND_*; AUTO = CUDA where a device answers, else the CPU */

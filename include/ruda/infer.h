@@ -117,10 +117,10 @@ RUDA_API ruda_status RUDA_CALL ruda_session_prompt_text(ruda_session session, co
                                                         uint64_t bytes, ruda_progress_fn progress, void* user,
                                                         ruda_cancel cancel) RUDA_NX;
 
-/** As ruda_session_prompt with a conversation: rendered by the model's chat template as ruda_chat_render does
- *  (`options` may be NULL) and encoded without an extra beginning-of-text token.
+/** As ruda_session_prompt with a conversation of at least one message: rendered by the model's chat template
+ *  as ruda_chat_render does (`options` may be NULL) and encoded without an extra beginning-of-text token.
  *  `cancel` is looked at from the start: while text is rendered and encoded, too.
- *  Status: as ruda_chat_render and ruda_session_prompt. [S] */
+ *  Status: as ruda_chat_render and ruda_session_prompt, RUDA_E_ARGUMENT (no message). [S] */
 RUDA_API ruda_status RUDA_CALL ruda_session_prompt_chat(ruda_session session,
                                                         const ruda_chat_message* messages, uint64_t count,
                                                         const ruda_chat_options* options,

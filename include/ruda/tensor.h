@@ -152,7 +152,7 @@ RUDA_API ruda_status RUDA_CALL ruda_tensor_slice(ruda_tensor tensor, const int64
                                                  ruda_tensor* out) RUDA_NX;
 
 /** View repeated to `shape`: axes align at the last; an extent 1 or a missing axis is repeated with stride 0.
- *  A view that holds an element twice is read-only. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE. [T] */
+ *  One that repeats an element is read-only. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_broadcast(ruda_tensor tensor, const int64_t* shape, uint32_t rank,
                                                      ruda_tensor* out) RUDA_NX;
 

@@ -99,6 +99,7 @@ ruda_status ruda_session_prompt_chat(ruda_session session, const ruda_chat_messa
   return guard(__func__, [&] {
     const Use use(session);
     Session& s = *use;
+    RUDA_CHECK(count, RUDA_E_ARGUMENT, 2, "count is 0, expected at least 1 message");
     const auto tokenizer = handle_of<ruda_tokenizer>(s.model().tokenizer());
     const StopSign stop = stop_sign(cancel, 6);
     const std::string text = text::render_chat(tokenizer, messages, count, options, stop);

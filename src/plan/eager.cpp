@@ -115,15 +115,16 @@ void Eager::run(const uint32_t* slots, ruda_tensor* const* outs, uint32_t count)
     program_->run(slots_, nullptr, stream_, stop);
   }
   if (context_.asynchronous()) {
-    for (uint32_t s = 0; s < max_slots; ++s)
+    const uint32_t slot_count = uint32_t(problem.operands.size());
+    for (uint32_t s = 0; s < slot_count; ++s)
       if (tensors_[s]) tensors_[s]->storage().note_use(stream_, written_[s]);
     for (uint32_t i = 0; i < count; ++i)
       if (made[i]) made[i]->storage().note_use(stream_, true);
     if (stream_.capturing()) [[unlikely]] {
       stream_.keep(program_);
-      for (uint32_t s = 0; s < max_slots; ++s) {
+      for (uint32_t s = 0; s < slot_count; ++s) {
         if (tensors_[s]) stream_.keep(tensors_[s]->storage(), written_[s]);
-        if (problem.operands.size() > s && problem.operands[s].role == Role::handle && slots_[s].object)
+        if (problem.operands[s].role == Role::handle && slots_[s].object)
           stream_.keep_object(*slots_[s].object);
       }
       for (uint32_t i = 0; i < count; ++i)

@@ -135,13 +135,18 @@ bool LayoutTable::Equal::operator()(const std::unique_ptr<Layout>& a,
 }
 
 LayoutRef LayoutTable::intern(const Layout& layout) {
-  auto candidate = std::make_unique<Layout>(layout);
+  // A key over the caller's object, which it never owns: what is there already is found without memory.
+  struct Key {
+    std::unique_ptr<Layout> pointer;
+    ~Key() { static_cast<void>(pointer.release()); }
+  } const key{std::unique_ptr<Layout>(const_cast<Layout*>(&layout))};
   std::lock_guard lock(mutex_);
+  if (const auto found = table_.find(key.pointer); found != table_.end()) return LayoutRef(found->get());
   if (table_.size() >= sweep_at_) {
     std::erase_if(table_, [](const auto& entry) { return entry->refs.load(std::memory_order_acquire) == 0; });
     sweep_at_ = std::max<size_t>(1024, table_.size() * 2);
   }
-  return LayoutRef(table_.insert(std::move(candidate)).first->get());
+  return LayoutRef(table_.insert(std::make_unique<Layout>(layout)).first->get());
 }
 
 LayoutRef LayoutTable::contiguous(uint32_t dtype, const int64_t* shape, int rank) {

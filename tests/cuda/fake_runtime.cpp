@@ -58,7 +58,7 @@ cudaError_t last_error = cudaSuccess, next_launch = cudaSuccess, next_sync = cud
             next_graph = cudaSuccess;
 uint64_t room = uint64_t(1) << 40;
 int device_count = 1, driver = 13000, device = 0, allocations = 0, host_blocks = 0, launches = 0, graphs = 0,
-    peer_copies = 0;
+    peer_copies = 0, opened_pools = 0;
 bool peers_refused = false;
 struct Block {
   void* data;
@@ -140,6 +140,7 @@ void fail_next_graph(cudaError_t error) { next_graph = error; }
 int kernel_launches() { return launches; }
 int copies_between_devices() { return peer_copies; }
 void refuse_peers(bool refused) { peers_refused = refused; }
+int pools_opened() { return opened_pools; }
 int graph_launches() { return graphs; }
 void set_kernel(const char* name, Kernel kernel) {
   std::erase_if(kernels, [&](const auto& entry) { return entry.first == name; });
@@ -298,6 +299,13 @@ cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
 }
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* out, const cudaMemPoolProps*) {
   return *out = &the_pool, cudaSuccess;
+}
+cudaError_t cudaDeviceCanAccessPeer(int* out, int, int) { return *out = !peers_refused, cudaSuccess; }
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc* list, size_t count) {
+  if (count != 1 || list->location.id < 0 || list->location.id >= device_count)
+    return give(cudaErrorInvalidDevice);
+  ++opened_pools;
+  return cudaSuccess;
 }
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t) { return cudaSuccess; }
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }

@@ -25,6 +25,8 @@ int graph_launches();
 // Copies from one device to another; refused ones fail as where the two have no way.
 int copies_between_devices();
 void refuse_peers(bool refused);
+// How often a pool was opened to another device.
+int pools_opened();
 // Device allocations that are alive.
 int live_blocks();
 // Kernels whose mangled name holds `name` do this: it reads its arguments at the launch and gives the work.

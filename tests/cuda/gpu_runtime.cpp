@@ -1,19 +1,15 @@
 // tests/cuda/gpu_runtime.cpp - the CUDA runtime layer on a real GPU: order, graphs, faults, memory,
 // processes.
 // SPDX-License-Identifier: Apache-2.0
+#include "cuda/child.hpp"
 #include "support/op_run.hpp"
 
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 using namespace ruda::test;
-
-extern char** environ;
 
 namespace {
 
@@ -41,47 +37,6 @@ std::vector<float> ramp(int64_t count, float step) {
 
 void release(std::initializer_list<void*> handles) {
   for (void* handle : handles) ruda_release(handle);
-}
-
-// Runs this program again for one of the cases below; gives its exit status.
-int run_child(const char* what, const char* variable = nullptr, const char* value = nullptr) {
-  char self[4096];
-  const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (length <= 0) throw Fatal("no /proc/self/exe");
-  self[length] = 0;
-  setenv("RUDA_TEST_CHILD", what, 1);
-  const char* before = variable ? std::getenv(variable) : nullptr;
-  const std::string kept = before ? before : "";
-  if (variable) setenv(variable, value, 1);
-  char name[] = "child";
-  char* arguments[] = {
-      self,   const_cast<char*>("--backend"), const_cast<char*>("cuda"), const_cast<char*>("--filter"), name,
-      nullptr};
-  pid_t child = 0;
-  const int error = posix_spawn(&child, self, nullptr, nullptr, arguments, environ);
-  unsetenv("RUDA_TEST_CHILD");
-  if (variable) before ? setenv(variable, kept.c_str(), 1) : unsetenv(variable);
-  if (error) throw Fatal("posix_spawn failed");
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-bool is_child(const char* what) {
-  const char* wanted = std::getenv("RUDA_TEST_CHILD");
-  return wanted && !std::strcmp(wanted, what);
-}
-
-// A tensor over an address that the device cannot read.
-ruda_tensor make_bad(Env& env, int64_t count) {
-  ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
-  desc.dtype = RUDA_F32;
-  desc.rank = 1;
-  desc.shape = &count;
-  ruda_tensor tensor = nullptr;
-  MUST(ruda_tensor_wrap(env.context, &desc, reinterpret_cast<void*>(uintptr_t(0x100000)), uint64_t(count) * 4,
-                        nullptr, nullptr, &tensor));
-  return tensor;
 }
 
 }  // namespace
@@ -372,7 +327,7 @@ RUDA_TEST(fork_is_refused) {
 }
 
 RUDA_TEST(kernel_fault) {
-  if (std::getenv("RUDA_TEST_CHILD")) return;
+  if (in_child()) return;
   const int status = run_child("fault");
   CHECK(status == 42, "the faulting child ended with %d, expected 42", status);
   // Faults end in their own process: this one goes on.
@@ -382,7 +337,7 @@ RUDA_TEST(kernel_fault) {
 }
 
 RUDA_TEST(exit_with_live_objects) {
-  if (std::getenv("RUDA_TEST_CHILD")) return;
+  if (in_child()) return;
   int status = run_child("exit");
   CHECK(status == 43, "a child that left objects alive ended with %d, expected 43", status);
   status = run_child("late");
@@ -390,7 +345,7 @@ RUDA_TEST(exit_with_live_objects) {
 }
 
 RUDA_TEST(no_device_visible) {
-  if (std::getenv("RUDA_TEST_CHILD")) return;
+  if (in_child()) return;
   const int status = run_child("hidden", "CUDA_VISIBLE_DEVICES", "-1");
   CHECK(status == 77, "a child without a device ended with %d, expected a skip (77)", status);
 }
@@ -398,7 +353,7 @@ RUDA_TEST(no_device_visible) {
 // What run_child() runs: each ends the process with a number of its own.
 RUDA_TEST(child) {
   if (is_child("fault")) {
-    ruda_tensor bad = make_bad(env, 1 << 20), y = nullptr;
+    ruda_tensor bad = make_bad(env.context, 1 << 20), y = nullptr;
     ruda_status status = ruda_tensor_cast(env.stream, bad, RUDA_F16, &y);
     if (status == RUDA_OK) status = ruda_stream_sync(env.stream);
     ruda_error_info info = RUDA_ERROR_INFO_INIT;

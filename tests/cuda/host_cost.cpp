@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/fake_runtime.hpp"
 #include "support/runner.hpp"
+#include "tensor/context.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -63,8 +64,15 @@ RUDA_BENCH(host_cost) {
     MUST(ruda_tensor_create(env.context, &desc, &out));
     ruda_release(out);
   });
-  std::printf("host: plan execute %.0f ns, eager %.0f ns above a launch (%.0f ns here), tensor %.0f ns\n",
-              execute - launch, eager - launch, launch, allocation);
+  ruda::Stream& stream = ruda::get_stream(env.stream);
+  const double memory = time([&] {
+    void* data = stream.device().allocate(8192, &stream.queue());
+    stream.device().release(data, 8192, &stream.queue());
+  });
+  std::printf(
+      "host: plan execute %.0f ns, eager %.0f ns above a launch (%.0f ns here), tensor %.0f ns, its memory "
+      "%.0f ns\n",
+      execute - launch, eager - launch, launch, allocation, memory);
   for (void* handle :
        {static_cast<void*>(x), static_cast<void*>(gamma), static_cast<void*>(y), static_cast<void*>(plan)})
     ruda_release(handle);

@@ -1,4 +1,4 @@
-// tests/cuda/host_kernels.cu - empty kernels with the arguments of the library's.
+// tests/cuda/host_kernels.cu - empty kernels with the arguments of the library's, and calls of CUDA's own.
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/host_kernels.hpp"
 
@@ -28,6 +28,49 @@ void* new_stream() {
 }
 
 void end_stream(void* stream) { cudaStreamDestroy(static_cast<cudaStream_t>(stream)); }
+
+namespace {
+
+// Makes a device the thread's while it lives.
+struct Current {
+  explicit Current(int device) {
+    cudaGetDevice(&before);
+    cudaSetDevice(device);
+  }
+  ~Current() { cudaSetDevice(before); }
+  int before = 0;
+};
+
+bool set_access(int from, int to, bool on) {
+  const Current current(from);
+  int can = 0;
+  if (cudaDeviceCanAccessPeer(&can, from, to) != cudaSuccess || !can) return false;
+  const cudaError_t error = on ? cudaDeviceEnablePeerAccess(to, 0) : cudaDeviceDisablePeerAccess(to);
+  cudaGetLastError();
+  return error == cudaSuccess || error == cudaErrorPeerAccessAlreadyEnabled ||
+         error == cudaErrorPeerAccessNotEnabled;
+}
+
+}  // namespace
+
+void* new_memory(int device, unsigned long long bytes) {
+  const Current current(device);
+  void* data = nullptr;
+  return cudaMalloc(&data, bytes) == cudaSuccess ? data : nullptr;
+}
+
+void end_memory(int device, void* data) {
+  const Current current(device);
+  cudaFree(data);
+}
+
+bool set_peer_access(int a, int b, bool on) { return set_access(a, b, on) && set_access(b, a, on); }
+
+int current_device() {
+  int device = -1;
+  cudaGetDevice(&device);
+  return device;
+}
 
 const char* bare_add(void* stream, const void* a, const void* b, void* y) {
   add_nothing<<<2, 256, 0, static_cast<cudaStream_t>(stream)>>>(

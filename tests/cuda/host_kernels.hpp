@@ -1,4 +1,4 @@
-// tests/cuda/host_kernels.hpp - launches of bare kernels, beside which the host's part of a call is measured.
+// tests/cuda/host_kernels.hpp - what tests ask of CUDA itself: bare launches, streams, memory, peers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,6 +7,13 @@ namespace ruda::test {
 // A stream as the library makes them; nullptr when CUDA refuses.
 void* new_stream();
 void end_stream(void* stream);
+
+// Plain device memory, of no pool; nullptr when there is none. The thread's device stays.
+void* new_memory(int device, unsigned long long bytes);
+void end_memory(int device, void* data);
+// Direct ways between two devices for plain memory, in both directions; false where they have none.
+bool set_peer_access(int a, int b, bool on);
+int current_device();
 
 // Grid, block, entry and arguments are those of the library's kernels for an addition of 1536 F32 elements
 // and an rms_norm of [4, 512]; the kernels do nothing. `stream` is a cudaStream_t. Both return nullptr, or

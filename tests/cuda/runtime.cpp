@@ -495,7 +495,7 @@ RUDA_TEST(copies_between_contexts) {
     MUST(ruda_stream_create(there, 0, &stream));
     const auto sent = bytes(5000, 9);
     ruda_tensor x = make(env, 5000), y = make(there, 5000), back = make(env, 5000);
-    const int before = fake::copies_between_devices();
+    const int before = fake::copies_between_devices(), opened = fake::pools_opened();
     MUST(ruda_tensor_write(env.stream, x, sent.data(), sent.size()));
     MUST(ruda_tensor_copy(stream, x, y));
     MUST(ruda_tensor_copy(env.stream, y, back));
@@ -504,6 +504,10 @@ RUDA_TEST(copies_between_contexts) {
     CHECK(got == sent, "backend %d, device %d: different bytes", backend, device);
     const int made = fake::copies_between_devices() - before;
     CHECK(made == (backend == RUDA_BACKEND_CUDA && device == 1 && !refused ? 2 : 0), "%d peer copies", made);
+    // Each pool is opened once to the other device, where the two have a way; this test's own context stays.
+    const bool pair = backend == RUDA_BACKEND_CUDA && device == 1 && !refused;
+    CHECK(fake::pools_opened() - opened == (pair ? 2 : 0), "%d pools were opened",
+          fake::pools_opened() - opened);
     // What is not a plain transfer is refused, and the source may go while its copy is pending.
     ruda_tensor shorter = make(there, 10);
     CHECK_FAILS(ruda_tensor_copy(stream, x, shorter), RUDA_E_SHAPE, 2, "shape");

@@ -683,7 +683,6 @@ l | tojson
 {'a': [], 'b': {}} | tojson(indent=4)
 {'b': 1, 'a': 2} | tojson(sort_keys=true)
 {'a': 1} | tojson(separators=(',', ':'))
-{"a": "<é>", "b": [1, 2.0, true, null]} | tojson
 {"a": "<é>", "b": [1, 2.0, true, none]} | tojson
 'é "q" \\\\ / \\n\\t\\x08\\x0c\\x01\\x7f 😀' | tojson
 'é 😀' | tojson(ensure_ascii=true)

@@ -470,6 +470,8 @@ static void errors(void** state) {
   assert_int_equal(ruda_session_prompt(f->session, bad, 2, NULL, NULL, NULL), RUDA_E_INDEX);
   assert_non_null(strstr(message(), "tokens[1] is 266, the vocabulary has 266"));
   assert_int_equal(ruda_session_prompt(f->session, bad, 0, NULL, NULL, NULL), RUDA_E_ARGUMENT);
+  assert_int_equal(ruda_session_prompt_chat(f->session, NULL, 0, NULL, NULL, NULL, NULL), RUDA_E_ARGUMENT);
+  assert_non_null(strstr(message(), "count is 0, expected at least 1 message"));
   assert_int_equal(ruda_session_prompt(f->session, NULL, 2, NULL, NULL, NULL), RUDA_E_NULL);
   assert_int_equal(ruda_session_next_text(f->session, small, sizeof small, NULL, NULL), RUDA_E_ARGUMENT);
   assert_int_equal(ruda_session_flush_text(f->session, small, sizeof small, NULL), RUDA_E_ARGUMENT);

@@ -156,6 +156,16 @@ static void keeps_limits(void** state) {
   assert_int_equal(ruda_chat_render(NULL, NULL, 0, &options, text, sizeof text, &needed), RUDA_E_BUDGET);
 }
 
+/* JSON pasted into a template: null is no word of the language, but it comes out as it was. */
+static void writes_pasted_json(void** state) {
+  (void)state;
+  assert_int_equal(render("{{ {\"a\":\"<\xC3\xA9>\",\"b\":[1,2.0,true,null]} | tojson }}", NULL, NULL),
+                   RUDA_OK);
+  assert_string_equal(text, "{\"a\": \"<\xC3\xA9>\", \"b\": [1, 2.0, true, null]}");
+  expect_refused("{{ [nil] | tojson }}", RUDA_E_FORMAT, "is not JSON");
+  expect_refused("{{ null.x }}", RUDA_E_FORMAT, "'null' is undefined");
+}
+
 static void refuses_json(void** state) {
   (void)state;
   static const struct {
@@ -286,6 +296,7 @@ int main(void) {
       cmocka_unit_test(renders_golden_expressions),
       cmocka_unit_test(names_the_line),
       cmocka_unit_test(keeps_limits),
+      cmocka_unit_test(writes_pasted_json),
       cmocka_unit_test(refuses_json),
       cmocka_unit_test(uses_the_file),
   };

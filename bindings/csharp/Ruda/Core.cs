@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Collections.Generic;
+using System.Threading;
 using System.Threading.Tasks;
 using Ruda.Interop;
 
@@ -9,7 +10,8 @@ namespace Ruda {
   /// <summary>One device of one backend with its caches, threads and log.</summary>
   public sealed class Context : NativeObject<ContextHandle> {
     /// <param name="hostThreads">threads of the CPU backend, 0 = all that the process may use</param>
-    /// <param name="memoryLimit">bytes for tensors and workspaces, 0 = no limit</param>
+    /// <param name="memoryLimit">bytes for tensors and workspaces, 0 = no limit; what counts are whole blocks, each
+    /// of 256 bytes or more and up to a quarter larger than asked for</param>
     public Context(Backend backend = Backend.Auto, int device = 0, uint hostThreads = 0,
                    LogLevel logLevel = 0, uint planCacheCapacity = 0, ulong memoryLimit = 0)
         : base(Make(backend, device, hostThreads, logLevel, planCacheCapacity, memoryLimit)) {
@@ -106,12 +108,58 @@ namespace Ruda {
       }, 4096);
     }
 
+    /// <summary>Devices of a backend that answer.</summary>
+    public static int DeviceCount(Backend backend) {
+      uint count;
+      RudaNative.ruda_backend_probe((uint)backend, out count);
+      return (int)count;
+    }
+
     public static string Version() {
       return ReadText(text => {
         ulong needed;
         RudaNative.rudax_version(text, (ulong)text.Length, out needed);
         return needed;
       });
+    }
+  }
+
+  /// <summary>Fetches the log lines of a context on a background thread until it is disposed or the context is gone.
+  /// </summary>
+  public sealed class LogDrain : IDisposable {
+    readonly WeakReference<Context> context;
+    readonly Action<string> consumer;
+    readonly ManualResetEventSlim ended = new ManualResetEventSlim();
+    readonly Thread thread;
+
+    public LogDrain(Context context, Action<string> consumer, int intervalMilliseconds = 100) {
+      this.context = new WeakReference<Context>(context);
+      this.consumer = consumer;
+      thread = new Thread(() => {
+        while (!ended.Wait(intervalMilliseconds) && Fetch()) {
+        }
+      });
+      thread.IsBackground = true;
+      thread.Start();
+    }
+
+    bool Fetch() {
+      Context c;
+      if (!context.TryGetTarget(out c))
+        return false;
+      try {
+        foreach (string line in c.DrainLog()) consumer(line);
+        return true;
+      } catch (ObjectDisposedException) {
+        return false;
+      }
+    }
+
+    /// <summary>Ends the thread after a last fetch.</summary>
+    public void Dispose() {
+      ended.Set();
+      thread.Join();
+      Fetch();
     }
   }
 

@@ -196,6 +196,27 @@ namespace Ruda {
       });
     }
 
+    /// <summary>The operators of the library.</summary>
+    public static IList<string> OpNames() {
+      List<string> names = new List<string>();
+      for (uint i = 0; i < RudaNative.ruda_op_count(); ++i)
+        names.Add(ReadText(text => {
+          ulong needed;
+          RudaNative.rudax_op_name(i, text, (ulong)text.Length, out needed);
+          return needed;
+        }));
+      return names;
+    }
+
+    /// <summary>The kernels of an operator on a backend, best first.</summary>
+    public static string[] OpKernels(string op, Backend backend = Backend.Cpu) {
+      return ReadText(text => {
+        ulong needed;
+        RudaNative.ruda_op_kernels(op, (uint)backend, text, (ulong)text.Length, out needed);
+        return needed;
+      }).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries);
+    }
+
     /// <summary>The names of the operands.</summary>
     public ICollection<string> Slots {
       get { return slots.Keys; }
@@ -211,6 +232,9 @@ namespace Ruda {
     }
     public long WorkspaceBytes {
       get { return (long)Get(1); }
+    }
+    public bool Capturable {
+      get { return Get(3) != 0; }
     }
     public bool Deterministic {
       get { return Get(4) != 0; }

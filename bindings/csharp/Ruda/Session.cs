@@ -36,15 +36,43 @@ namespace Ruda {
         return needed;
       });
     }
+
+    /// <summary>The names of the tensors, in file order.</summary>
+    public IList<string> Names() {
+      List<string> names = new List<string>();
+      for (long i = 0; i < Count; ++i) names.Add(Name(i));
+      return names;
+    }
+
+    /// <summary>The index of a tensor.</summary>
+    public long Find(string name) {
+      ulong index;
+      RudaNative.ruda_store_find(H, name, out index);
+      return (long)index;
+    }
+
+    /// <summary>A read-only tensor on the file's own bytes. Contexts that compute in host memory.</summary>
+    public Tensor Tensor(Context context, long index) {
+      TensorHandle made;
+      RudaNative.ruda_store_tensor(H, context.H, (ulong)index, out made);
+      return Ruda.Tensor.Wrap(made);
+    }
+
+    public Tensor Tensor(Context context, string name) {
+      return Tensor(context, Find(name));
+    }
   }
 
   /// <summary>One message of a conversation.</summary>
   public sealed class ChatMessage {
     public readonly string Role, Content;
 
+    /// <param name="content">null is the empty text</param>
     public ChatMessage(string role, string content) {
+      if (role == null) throw new ArgumentNullException("role");
+      if (role.IndexOf('\0') >= 0) throw new ArgumentException("the role holds a NUL", "role");
       Role = role;
-      Content = content;
+      Content = content ?? "";
     }
 
     /// <summary>The bytes of a conversation, by the rule of bindings/common/session.h.</summary>
@@ -81,12 +109,18 @@ namespace Ruda {
     public int VocabSize {
       get { return Get(0); }
     }
-    /// <summary>The token that begins a text, -1 where the file names none; Eos likewise.</summary>
+    /// <summary>The token that begins a text, -1 where the file names none; Eos, Unknown and Padding likewise.</summary>
     public int Bos {
       get { return Get(1); }
     }
     public int Eos {
       get { return Get(2); }
+    }
+    public int Unknown {
+      get { return Get(3); }
+    }
+    public int Padding {
+      get { return Get(4); }
     }
     public bool HasChatTemplate {
       get { return Get(7) != 0; }
@@ -113,6 +147,19 @@ namespace Ruda {
                                           (ulong)text.Length, out needed);
         return needed;
       });
+    }
+
+    /// <summary>The exact bytes that a token stands for.</summary>
+    public byte[] TokenText(int token) {
+      byte[] raw = new byte[64];
+      for (ulong needed;;) {
+        RudaNative.rudax_tokenizer_token_text(H, token, raw, (ulong)raw.Length, out needed);
+        if (needed <= (ulong)raw.Length) {
+          Array.Resize(ref raw, (int)needed - 1);
+          return raw;
+        }
+        raw = new byte[needed];
+      }
     }
 
     /// <summary>The token whose entry in the vocabulary is exactly `text`.</summary>
@@ -219,6 +266,9 @@ namespace Ruda {
     public int LayerCount {
       get { return (int)Get(0); }
     }
+    public int Width {
+      get { return (int)Get(1); }
+    }
     public int VocabSize {
       get { return (int)Get(6); }
     }
@@ -298,8 +348,9 @@ namespace Ruda {
       return made;
     }
 
-    /// <summary>How tokens are chosen from now on; starts the random sequence anew.</summary>
-    public void SetSampling(Sampling s) {
+    /// <summary>How tokens are chosen from now on; starts the random sequence anew. null: the most likely.</summary>
+    public void SetSampling(Sampling sampling) {
+      Sampling s = sampling ?? new Sampling();
       RudaNative.rudax_session_set_sampling(H, s.Temperature, s.TopK, s.TopP, s.MinP, s.RepetitionPenalty,
                                             s.RepetitionWindow, s.Seed);
     }
@@ -317,11 +368,12 @@ namespace Ruda {
       RudaNative.rudax_session_prompt_text(H, raw, (ulong)raw.Length, Raw(cancel, CancelHandle.Null));
     }
 
-    /// <summary>As Prompt with a conversation, rendered by the model's chat template.</summary>
+    /// <summary>As Prompt with a conversation, rendered by the model's chat template; see Tokenizer.Render.</summary>
     public void PromptChat(IEnumerable<ChatMessage> messages, CancelToken cancel = null, string template = null,
-                           string variables = null) {
+                           string variables = null, bool addGenerationPrompt = true) {
       byte[] packed = ChatMessage.Pack(messages);
-      RudaNative.rudax_session_prompt_chat(H, packed, (ulong)packed.Length, 0, template, variables,
+      uint flags = addGenerationPrompt ? 0 : (uint)ChatFlags.NoGenerationPrompt;
+      RudaNative.rudax_session_prompt_chat(H, packed, (ulong)packed.Length, flags, template, variables,
                                            Raw(cancel, CancelHandle.Null));
     }
 
@@ -341,6 +393,7 @@ namespace Ruda {
     /// <summary>Pieces of text until the turn ends, maxTokens were generated (0 = no limit) or a stop text appears,
     /// which is not delivered. Finish tells afterwards what ended it.</summary>
     public IEnumerable<string> Generate(long maxTokens = 0, IEnumerable<string> stops = null, CancelToken cancel = null) {
+      if (maxTokens < 0) throw new ArgumentException("maxTokens is " + maxTokens + ", expected 0 or more");
       Finish = Finish.None;
       StopText stopText = new StopText(stops);
       for (long count = 0; maxTokens == 0 || count < maxTokens; ++count) {
@@ -361,6 +414,7 @@ namespace Ruda {
       Finish = Finish.Length;
       bool found;
       string rest = stopText.Push(HeldBack(), out found) + stopText.Rest();
+      if (found) Finish = Finish.Stop;
       if (rest.Length > 0) yield return rest;
     }
 
@@ -375,8 +429,10 @@ namespace Ruda {
 
     /// <summary>The pieces of the answer to a conversation: PromptChat, then Generate.</summary>
     public IEnumerable<string> Chat(IEnumerable<ChatMessage> messages, long maxTokens = 0,
-                                    IEnumerable<string> stops = null, CancelToken cancel = null) {
-      PromptChat(messages, cancel);
+                                    IEnumerable<string> stops = null, CancelToken cancel = null,
+                                    string template = null, string variables = null,
+                                    bool addGenerationPrompt = true) {
+      PromptChat(messages, cancel, template, variables, addGenerationPrompt);
       foreach (string piece in Generate(maxTokens, stops, cancel)) yield return piece;
     }
 
@@ -411,6 +467,19 @@ namespace Ruda {
     }
     public double GenerateSeconds {
       get { return Get(7); }
+    }
+
+    /// <summary>Reserved for keys and values.</summary>
+    public long CacheBytes {
+      get { return (long)Get(8); }
+    }
+
+    /// <summary>The logits after the last token.</summary>
+    /// <param name="vocabSize">of the model</param>
+    public unsafe float[] Logits(int vocabSize) {
+      float[] made = new float[vocabSize];
+      fixed(float* p = made) RudaNative.rudax_session_logits(H, (IntPtr)p, (ulong)vocabSize * sizeof(float));
+      return made;
     }
 
     /// <summary>Forgets all but the first tokens.</summary>

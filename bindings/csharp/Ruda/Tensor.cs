@@ -5,6 +5,37 @@ using System.Runtime.InteropServices;
 using Ruda.Interop;
 
 namespace Ruda {
+  /// <summary>Which types of the host hold the elements of a dtype.</summary>
+  static class Elements {
+    static string Names(Type type) {
+      switch (Type.GetTypeCode(type)) {
+        case TypeCode.Boolean: return "Bool";
+        case TypeCode.SByte: return "I8";
+        case TypeCode.Int16: return "I16";
+        case TypeCode.UInt16: return "U16 F16 BF16";
+        case TypeCode.Int32: return "I32";
+        case TypeCode.UInt32: return "U32";
+        case TypeCode.Int64: return "I64";
+        case TypeCode.UInt64: return "U64";
+        case TypeCode.Single: return "F32";
+        case TypeCode.Double: return "F64";
+        default: return "";
+      }
+    }
+
+    /// <summary>Refuses a type whose elements are of another dtype; bytes are taken as they are.</summary>
+    internal static void Match<T>(DType dtype)
+        where T : struct {
+      if (typeof(T) == typeof(byte))
+        return;
+      string names = Names(typeof(T));
+      if ((" " + names + " ").Contains(" " + dtype + " "))
+        return;
+      throw new ArgumentException("the tensor is " + dtype + ", " + typeof(T).Name + " holds " +
+                                  (names == "" ? "no dtype" : names) + ": cast the tensor, or use bytes");
+    }
+  }
+
   /// <summary>Elements of one dtype with a shape and strides, in the memory of a context's device. A view
   /// shares storage with the tensor it was made from.</summary>
   public sealed class Tensor : NativeObject<TensorHandle> {
@@ -45,6 +76,7 @@ namespace Ruda {
     /// <summary>A tensor over an array, which stays pinned while any tensor uses it. CPU contexts.</summary>
     public static Tensor Over<T>(Context context, DType dtype, T[] data, params long[] shape)
         where T : struct {
+      Elements.Match<T>(dtype);
       Loans.Collect();
       GCHandle pinned = GCHandle.Alloc(data, GCHandleType.Pinned);
       long number = Loans.Add(pinned);
@@ -109,23 +141,37 @@ namespace Ruda {
       return part;
     }
 
-    /// <summary>Copies exactly the tensor's bytes from the host.</summary>
+    /// <summary>Tensors that share the storage.</summary>
+    public long StorageUsers {
+      get {
+        ulong users;
+        RudaNative.ruda_tensor_storage_users(H, out users);
+        return (long)users;
+      }
+    }
+
+    /// <summary>Copies exactly the tensor's bytes from the host. T is the type of the dtype, or byte; for floats that
+    /// C# does not have an unsigned integer of their size.</summary>
     public unsafe void Write<T>(Stream stream, ReadOnlySpan<T> data)
         where T : struct {
+      Elements.Match<T>(DType);
       fixed(byte* p = MemoryMarshal.AsBytes(data))
           RudaNative.ruda_tensor_write(stream.H, H, (IntPtr)p, (ulong)MemoryMarshal.AsBytes(data).Length);
     }
 
-    /// <summary>Waits for the stream's work and copies the tensor, row-major, to the host.</summary>
+    /// <summary>Waits for the stream's work and copies the tensor, row-major, to the host; T as in Write.</summary>
     public unsafe void Read<T>(Stream stream, Span<T> data)
         where T : struct {
+      Elements.Match<T>(DType);
       fixed(byte* p = MemoryMarshal.AsBytes(data))
           RudaNative.ruda_tensor_read(stream.H, H, (IntPtr)p, (ulong)MemoryMarshal.AsBytes(data).Length);
     }
 
+    /// <summary>The elements, row-major; T as in Write. Nothing is converted: see Cast.</summary>
     public T[] ToArray<T>(Stream stream)
         where T : struct {
-      T[] data = new T[Bytes / Marshal.SizeOf(typeof(T))];
+      Elements.Match<T>(DType);
+      T[] data = new T[Bytes / Buffer.ByteLength(new T[1])];
       Read<T>(stream, data);
       return data;
     }

@@ -29,7 +29,7 @@ from ._errors import (
 )
 from ._core import Cancel, Context, Event, Handle, Stream, backend_report, current_stream, device_count
 from ._tensor import Tensor, from_dlpack
-from ._plan import Plan, TensorDesc, op_kernels, op_names
+from ._plan import PagedSchedule, Plan, TensorDesc, op_kernels, op_names
 from ._logging import LogDrain
 from ._session import Model, Session, Store, Tokenizer
 from ._ops import *  # noqa: F403

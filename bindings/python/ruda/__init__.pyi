@@ -25,7 +25,13 @@ from ._errors import (
 )
 from ._logging import LogDrain as LogDrain
 from ._ops import *
-from ._plan import Plan as Plan, TensorDesc as TensorDesc, op_kernels as op_kernels, op_names as op_names
+from ._plan import (
+    PagedSchedule as PagedSchedule,
+    Plan as Plan,
+    TensorDesc as TensorDesc,
+    op_kernels as op_kernels,
+    op_names as op_names,
+)
 from ._session import Model as Model, Session as Session, Store as Store, Tokenizer as Tokenizer
 from ._tensor import Tensor as Tensor, from_dlpack as from_dlpack
 

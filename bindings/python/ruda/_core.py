@@ -129,7 +129,8 @@ class Context(Handle):
     or a Backend.
 
     host_threads: threads of the CPU backend, 0 = all that the process may use. memory_limit: bytes for
-    tensors and workspaces, 0 = no limit."""
+    tensors and workspaces, 0 = no limit; what counts are whole blocks, each of 256 bytes or more and up to a
+    quarter larger than asked for."""
 
     __slots__ = ("_stream",)
 

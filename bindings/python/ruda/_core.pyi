@@ -5,7 +5,7 @@ from ._tensor import Tensor as Tensor
 
 T = TypeVar("T", bound="Handle")
 Shape = Union[int, Sequence[int]]
-AnyDType = Union[DType, int, str]
+AnyDType = Union[DType, int, str, type, Any]  # or the dtype of an array library
 
 class Handle:
     KIND: str

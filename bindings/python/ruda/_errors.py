@@ -6,12 +6,14 @@ from ._constants import Status
 
 
 class Error(RuntimeError):
-    """A failed call. status, name ("RUDA_E_SHAPE"), message, arg (position of the C argument at fault, -1 =
-    none), function, library and native_code (of a vendor library or the system)."""
+    """A failed call. status (a Status; a plain number where this package does not know it), name
+    ("RUDA_E_SHAPE"), message, arg (position of the C argument at fault, -1 = none), function, library and
+    native_code (of a vendor library or the system)."""
 
     def __init__(self, status, arg=-1, native_code=0, message="", function="", library="", name=""):
         super().__init__(f"{name}: {message}" if name else message)
-        self.status, self.arg, self.native_code = status, arg, native_code
+        known = status in Status._value2member_map_
+        self.status, self.arg, self.native_code = Status(status) if known else status, arg, native_code
         self.message, self.function, self.library, self.name = message, function, library, name
 
     def __reduce__(self):

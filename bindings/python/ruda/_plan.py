@@ -6,7 +6,7 @@ operands by name."""
 from ._load import _raw
 from ._constants import BindKind
 from ._core import Handle, op_stream, read_text, register, wrap
-from ._tensor import DType, Tensor, dtype_from, extents
+from ._tensor import DType, Tensor, dtype_from, dtype_or_default, extents
 
 
 class TensorDesc:
@@ -24,6 +24,8 @@ class TensorDesc:
 
 def encode(name, value):
     """The numbers that stand for a value, by the rule of bindings/common/descriptor.h."""
+    if name == "dtype" or name.endswith("_dtype"):
+        value = dtype_or_default(value)
     if isinstance(value, Tensor):
         return (ord("T"), value._h)
     if isinstance(value, TensorDesc):
@@ -145,6 +147,69 @@ class Plan(Handle):
         )
 
     execute = __call__
+
+
+@register("paged_schedule")
+class PagedSchedule(Handle):
+    """Which pages of a key-value cache hold which tokens, and which queries are asked: what paged_append and
+    paged_attention are given beside their tensors."""
+
+    __slots__ = ()
+
+    def __init__(self, context, *, page_size, pages, max_sequences, max_queries, max_table_pages):
+        super().__init__(
+            _raw.rudax_schedule_create(
+                context._h, page_size, pages, max_sequences, max_queries, max_table_pages
+            ),
+            context,
+        )
+
+    def set(self, tables, lengths, sequence_ids, positions, *, stream=None):
+        """Replaces the whole schedule; on an error the former one stays. tables: a row of pages for each
+        sequence, shorter rows end without a page. lengths: tokens of each sequence, those of this step's
+        queries included. sequence_ids and positions: one of each for a query."""
+        tables, lengths = [list(row) for row in tables], list(lengths)
+        sequence_ids, positions = list(sequence_ids), list(positions)
+        if len(tables) != len(lengths):
+            raise ValueError(f"{len(tables)} tables and {len(lengths)} lengths are given")
+        if len(sequence_ids) != len(positions):
+            raise ValueError(f"{len(sequence_ids)} sequence ids and {len(positions)} positions are given")
+        width = max(map(len, tables), default=0)
+        values = [len(tables), width, len(positions)]
+        for row in tables:
+            values += row + [-1] * (width - len(row))
+        _raw.rudax_schedule_set(
+            self._h, op_stream(stream, self)[0], values + lengths + sequence_ids + positions
+        )
+
+    def advance(self, *, stream=None):
+        """The next step: every sequence that has tokens grows by one, and these are the queries."""
+        _raw.ruda_paged_schedule_advance(self._h, op_stream(stream, self)[0])
+
+    def _get(self, what):
+        return _raw.rudax_schedule_get(self._h, what)
+
+    @property
+    def page_size(self):
+        return self._get(0)
+
+    @property
+    def pages(self):
+        return self._get(1)
+
+    @property
+    def sequences(self):
+        """Of the step that is set; 0 before the first."""
+        return self._get(5)
+
+    @property
+    def queries(self):
+        return self._get(6)
+
+    @property
+    def generation(self):
+        """Rises with every set and advance."""
+        return self._get(7)
 
 
 def op_names():

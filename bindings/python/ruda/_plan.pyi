@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 from ._constants import DType
 from ._core import AnyDType, Cancel, Context, Handle, Shape, Stream
@@ -45,6 +45,38 @@ class Plan(Handle):
         timeout_ns: int = ...,
         **operands: Union[Handle, float, int],
     ) -> None: ...
+
+class PagedSchedule(Handle):
+    def __init__(
+        self,
+        context: Context,
+        *,
+        page_size: int,
+        pages: int,
+        max_sequences: int,
+        max_queries: int,
+        max_table_pages: int,
+    ) -> None: ...
+    def set(
+        self,
+        tables: Iterable[Iterable[int]],
+        lengths: Iterable[int],
+        sequence_ids: Iterable[int],
+        positions: Iterable[int],
+        *,
+        stream: Optional[Stream] = None,
+    ) -> None: ...
+    def advance(self, *, stream: Optional[Stream] = None) -> None: ...
+    @property
+    def page_size(self) -> int: ...
+    @property
+    def pages(self) -> int: ...
+    @property
+    def sequences(self) -> int: ...
+    @property
+    def queries(self) -> int: ...
+    @property
+    def generation(self) -> int: ...
 
 def make(context: Context, op: str, fields: Dict[str, Any], options: Dict[str, Any]) -> Plan: ...
 def op_names() -> List[str]: ...

@@ -28,10 +28,20 @@ def _bytes(text):
 def pack_messages(messages):
     """The byte range that stands for a conversation, by the rule of bindings/common/session.h."""
     packed = bytearray()
-    for message in messages:
-        role, content = (message["role"], message["content"]) if isinstance(message, dict) else message
-        content = _bytes(content)
-        packed += _bytes(role) + b"\0" + str(len(content)).encode() + b"\0" + content
+    if isinstance(messages, (str, bytes, dict)):
+        raise TypeError("messages is one message, expected a list of them")
+    for i, message in enumerate(messages):
+        try:
+            pair = tuple(message) if isinstance(message, (tuple, list)) else (message["role"], message["content"])
+            role, content = pair
+        except (KeyError, TypeError, ValueError):
+            raise TypeError(f"messages[{i}] is {message!r}, expected role and content") from None
+        if not isinstance(role, (str, bytes)) or not isinstance(content, (str, bytes, type(None))):
+            raise TypeError(f"messages[{i}] is {message!r}, expected texts as role and content")
+        role, content = _bytes(role), _bytes(content or "")
+        if b"\0" in role:
+            raise ValueError(f"messages[{i}] has the role {role!r}, which holds a NUL")
+        packed += role + b"\0" + str(len(content)).encode() + b"\0" + content
     return bytes(packed)
 
 
@@ -297,7 +307,8 @@ class Session(Handle):
         repetition_window=0,
         seed=0,
     ):
-        """How tokens are chosen from now on; starts the random sequence anew. Temperature 0: the most likely."""
+        """How tokens are chosen from now on; starts the random sequence anew. Temperature 0, and no argument
+        at all: the most likely."""
         _raw.rudax_session_set_sampling(
             self._h, temperature, top_k, top_p, min_p, repetition_penalty, repetition_window, seed
         )
@@ -329,6 +340,8 @@ class Session(Handle):
     def generate(self, *, max_tokens=0, stops=(), cancel=None):
         """Yields pieces of text until the turn ends, max_tokens were generated (0 = no limit) or a stop text
         appears; the stop text itself is not yielded. finish tells afterwards what ended it."""
+        if max_tokens < 0:
+            raise ValueError(f"max_tokens is {max_tokens}, expected 0 or more")
         self._finish = Finish.NONE
         stop_text, count = StopText([stops] if isinstance(stops, str) else stops), 0
         while not max_tokens or count < max_tokens:
@@ -348,9 +361,9 @@ class Session(Handle):
                 yield shown
             if end or stopped:
                 return
-        self._finish = Finish.LENGTH
         held_back = read_text(lambda text: _raw.rudax_session_rest(self._h, text), 2048)
         shown, stopped = stop_text.push(held_back)
+        self._finish = Finish.STOP if stopped else Finish.LENGTH
         if rest := shown + stop_text.rest():
             yield rest
 

@@ -48,17 +48,52 @@ def dtype_of_format(code, size):
     return None
 
 
+# Names of other libraries for the eight-bit and four-bit floats.
+_OTHER_NAMES = {
+    "F8_E4M3FN": "F8E4M3",
+    "F8_E4M3": "F8E4M3",
+    "F8_E5M2": "F8E5M2",
+    "F4_E2M1FN": "F4E2M1",
+    "F4_E2M1": "F4E2M1",
+}
+
+
 def dtype_from(value):
-    """A DType from a DType, its number or its name ("f32", "F32", "float32")."""
-    if isinstance(value, str):
-        name = value.upper()
-        for long, short in (("BFLOAT", "BF"), ("FLOAT", "F"), ("UINT", "U"), ("INT", "I")):
-            if name.startswith(long):
-                name = short + name[len(long) :]
-        if name not in DType.__members__:
-            raise ValueError(f"no dtype is called {value!r}")
-        return DType[name]
-    return DType(value)
+    """A DType from a DType, its number, its name ("f32", "F32", "float32"), or the dtype of an array library
+    (numpy.float32, numpy.dtype("int8"), torch.bfloat16)."""
+    if isinstance(value, int):
+        return DType(value)
+    name = value
+    if not isinstance(name, str):
+        name = getattr(value, "name", None) or getattr(value, "__name__", None)
+        if not isinstance(name, str):
+            name = str(value)
+    short = name.rpartition(".")[2].upper().rstrip("_")
+    for long, letter in (("BFLOAT", "BF"), ("FLOAT", "F"), ("UINT", "U"), ("INT", "I")):
+        if short.startswith(long):
+            short = letter + short[len(long) :]
+    short = _OTHER_NAMES.get(short, short)
+    if short not in DType.__members__:
+        raise ValueError(f"no dtype is called {name!r}")
+    return DType[short]
+
+
+def dtype_or_default(value):
+    """The number of a dtype; None and 0 stand for the default of the call."""
+    return int(dtype_from(value)) if value else 0
+
+
+def match_buffer(dtype, data):
+    """Refuses a buffer whose elements are of another dtype; bytes are taken as they are, and so are unsigned
+    integers of the same size for the floats that buffers don't have."""
+    view = memoryview(data)
+    if view.itemsize == 1:
+        return
+    have = dtype_of_format(view.format, view.itemsize)
+    if have == dtype or (have in (DType.U16, DType.U32, DType.U64) and dtype not in FORMATS):
+        return
+    kind = have.name if have else f"format {view.format!r}"
+    raise TypeError(f"the buffer holds {kind}, the tensor {dtype.name}: convert one, or pass bytes")
 
 
 def flatten(data):
@@ -228,12 +263,15 @@ class Tensor(Handle):
     # ---- host memory ----
 
     def write(self, data, *, stream=None):
-        """Copies a contiguous buffer of exactly the tensor's bytes into the tensor."""
+        """Copies a contiguous buffer of exactly the tensor's bytes into the tensor: of its dtype, or bytes."""
+        match_buffer(self.dtype, data)
         _raw.ruda_tensor_write(op_stream(stream, self)[0], self._h, data)
         return self
 
     def read_into(self, data, *, stream=None):
-        """Copies the tensor, row-major, into a writable buffer of at least its bytes."""
+        """Copies the tensor, row-major, into a writable buffer of its dtype, or of bytes, and at least its
+        size."""
+        match_buffer(self.dtype, data)
         _raw.ruda_tensor_read(op_stream(stream, self)[0], self._h, data)
         return data
 

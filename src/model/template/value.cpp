@@ -223,6 +223,11 @@ bool Value::truth() const {
   return true;
 }
 
+bool Value::is_undefined(std::string_view name) const {
+  const Undefined* undefined = std::get_if<Undefined>(&data_);
+  return undefined && undefined->name && *undefined->name == name;
+}
+
 std::string Value::undefined_message() const {
   const Undefined* undefined = std::get_if<Undefined>(&data_);
   return "'" + (undefined && undefined->name ? *undefined->name : std::string("value")) + "' is undefined";
@@ -378,7 +383,8 @@ std::string str(const Value& value) {
 }
 
 void append_json(std::string& out, const Value& value, const JsonStyle& style, int level) {
-  if (value.is_none()) {
+  // JSON written into a template has true and false in common with the language, but not null.
+  if (value.is_none() || value.is_undefined("null")) {
     out += "null";
   } else if (const bool* b = value.boolean()) {
     out += *b ? "true" : "false";

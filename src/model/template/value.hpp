@@ -62,6 +62,7 @@ class Value {
   static Value dict(Pairs pairs);
 
   bool is_undefined() const { return std::holds_alternative<Undefined>(data_); }
+  bool is_undefined(std::string_view name) const;
   bool is_none() const { return std::holds_alternative<None>(data_); }
   const bool* boolean() const { return std::get_if<bool>(&data_); }
   const int64_t* integer() const { return std::get_if<int64_t>(&data_); }

@@ -82,11 +82,9 @@ Problem check_call(Eager& call) {
 ruda_status append(ruda_stream stream, ruda_paged_schedule schedule, ruda_tensor k, ruda_tensor v,
                    ruda_tensor k_cache, ruda_tensor v_cache, int arg_out_v, ruda_paged_append_report& facts,
                    ruda_tensor* out_k_cache, ruda_tensor* out_v_cache) {
-  RUDA_CHECK(!v == !v_cache && !v == !out_v_cache, RUDA_E_NULL,
-             !v         ? 3
-             : !v_cache ? 5
-                        : arg_out_v,
-             "v, v_cache and out_v_cache: some are NULL, expected all or none");
+  RUDA_CHECK(!v == !v_cache, RUDA_E_NULL, v ? 5 : 3, "%s is NULL and %s is not, expected both or none",
+             v ? "v_cache" : "v", v ? "v" : "v_cache");
+  RUDA_CHECK(!v || out_v_cache, RUDA_E_NULL, arg_out_v, "out_v_cache is NULL");
 
   // Everything that can be refused is refused before a cache is copied.
   Eager call(paged_append, stream);

@@ -159,7 +159,8 @@ RopeTable rope_table(const ruda_rope_params& p, int64_t rotary_dim, bool with_fr
   }
   for (size_t i = 0; i < table.frequencies.size(); ++i)
     RUDA_CHECK(std::isfinite(table.frequencies[i]), RUDA_E_ARGUMENT, arg,
-               "%s: frequency %zu is %g, expected finite; theta is %g", label, i, table.frequencies[i], theta);
+               "%s: frequency %zu is %g, expected finite; theta is %g", label, i, table.frequencies[i],
+               theta);
   return table;
 }
 

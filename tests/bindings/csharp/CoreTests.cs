@@ -24,7 +24,11 @@ static class CoreTests {
       c.SetLogLevel(LogLevel.Debug);
       Test.Check(c.DrainLog().Count >= 0, "log");
       Test.Equal(c.DrainLog().Count, 0, "log after a drain");
+      using (new LogDrain(c, line => Test.Check(line.Length > 0, "a line of the log"), 1)) new Tensor(c, DType.F32, 4).Dispose();
     }
+    Test.Equal(Context.DeviceCount(Backend.Cpu), 1, "devices");
+    Test.Check(Plan.OpNames().Contains("rms_norm"), "operators");
+    Test.Check(Plan.OpKernels("rms_norm").Contains("cpu/rms_norm/scalar"), "kernels");
     Test.Check(Context.BackendReport().ToLowerInvariant().Contains("cpu"), "report");
     Test.Check(Context.Version().Split('.').Length == 3, "version " + Context.Version());
   }
@@ -67,6 +71,50 @@ static class CoreTests {
       t.CopyTo(s, copy);
       Test.Equal(copy.ToArray<double>(s)[5], 5.0, "copy");
       Test.Check(t.Permute(1, 0).Contiguous(s).IsContiguous, "contiguous");
+    }
+  }
+
+  // Elements are never taken for those of another dtype.
+  public static void Elements() {
+    using (Context c = new Context(Backend.Cpu)) using (Stream s = new Stream(c)) {
+      Tensor t = Tensor.From(s, c, new float[] { 1, 2, 3, 4 }, 4);
+      ArgumentException error = Test.Throws<ArgumentException>(() => t.ToArray<double>(s), "another dtype");
+      Test.Check(error.Message.Contains("the tensor is F32, Double holds F64"), error.Message);
+      Test.Throws<ArgumentException>(() => t.ToArray<int>(s), "an integer of the same size");
+      Test.Throws<ArgumentException>(() => t.Read<double>(s, new double[2]), "reading another dtype");
+      Test.Throws<ArgumentException>(() => t.Write<double>(s, new double[2]), "writing another dtype");
+      Test.Throws<ArgumentException>(() => Tensor.Over(c, DType.F64, new float[4], 2), "over another dtype");
+      Test.Throws<ArgumentException>(() => t.ToArray<DateTime>(s), "no number");
+      Test.Equal(t.ToArray<byte>(s).Length, 16, "bytes of any dtype");
+      Test.Check(t.Cast(s, DType.F64).ToArray<double>(s).SequenceEqual(new double[] { 1, 2, 3, 4 }), "cast first");
+      Test.Check(t.Cast(s, DType.BF16).ToArray<ushort>(s).SequenceEqual(new ushort[] { 0x3F80, 0x4000, 0x4040, 0x4080 }),
+                 "bits of bf16");
+      Test.Check(t.Cast(s, DType.I64).ToArray<long>(s).SequenceEqual(new long[] { 1, 2, 3, 4 }), "i64");
+      Test.Check(t.Cast(s, DType.Bool).ToArray<bool>(s).SequenceEqual(new[] { true, true, true, true }), "bool");
+      Test.Equal(t.StorageUsers, 1L, "users of the storage");
+    }
+  }
+
+  public static void Schedules() {
+    using (Context c = new Context(Backend.Cpu)) using (Stream s = new Stream(c)) using (
+        PagedSchedule schedule = new PagedSchedule(c, 2, 4, 2, 2, 2)) {
+      schedule.Set(s, new[] { new long[] { 2 }, new long[] { 0, 3 } }, new long[] { 1, 3 }, new long[] { 0, 1 },
+                   new long[] { 0, 2 });
+      Test.Check(schedule.Sequences == 2 && schedule.Queries == 2 && schedule.PageSize == 2 && schedule.Pages == 4,
+                 "facts");
+      Tensor cache = new Tensor(c, DType.F32, 4, 2, 1, 1).Fill(s, 1);
+      Tensor rows = Tensor.From(s, c, new float[] { 5, 7 }, 2, 1, 1);
+      Tensor keys = Ops.PagedAppend(s, schedule, rows, cache)[0];
+      Test.Check(Same(keys.ToArray<float>(s), 1, 1, 1, 1, 5, 1, 7, 1), "appended");
+      Tensor[] made = Ops.PagedAttention(s, schedule, new Tensor(c, DType.F32, 2, 1, 1).Fill(s, 0), keys, keys, 1, 1);
+      Test.Check(Same(made[0].ToArray<float>(s), 5, 3), "attention");
+      schedule.Advance(s);
+      Test.Equal(schedule.Generation, 2L, "generation");
+      RudaException error = Test.Throws<RudaException>(
+          () => schedule.Set(s, new[] { new long[] { 9 } }, new long[] { 1 }, new long[0], new long[0]), "no such page");
+      Test.Equal(error.Status, Status.EIndex, error.Message);
+      Test.Throws<ArgumentException>(() => schedule.Set(s, new long[0][], new long[1], new long[0], new long[0]),
+                                     "tables and lengths");
     }
   }
 

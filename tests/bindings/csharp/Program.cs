@@ -1,4 +1,4 @@
-// tests/bindings/csharp/Program.cs - runs a suite of the C# tests: core, lifetime, chat, or vectors FOLDER.
+// tests/bindings/csharp/Program.cs - runs a suite of the C# tests: core, lifetime, session MODEL, or vectors FOLDER.
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Reflection;
@@ -40,6 +40,10 @@ static class Test {
       case "vectors": return Vectors.Run(arguments);
       case "core": RunAll(typeof(CoreTests)); break;
       case "lifetime": RunAll(typeof(LifetimeTests)); break;
+      case "session":
+        SessionTests.ModelPath = arguments[1];
+        RunAll(typeof(SessionTests));
+        break;
       default: Console.WriteLine("no suite is called " + arguments[0]); return 2;
     }
     Console.WriteLine(passed + " passed, " + failed + " failed");

@@ -8,6 +8,7 @@ import io.ruda.Event;
 import io.ruda.LogDrain;
 import io.ruda.LogLevel;
 import io.ruda.Ops;
+import io.ruda.PagedSchedule;
 import io.ruda.Plan;
 import io.ruda.PlanBuilder;
 import io.ruda.RudaException;
@@ -49,6 +50,9 @@ final class CoreTests {
       }
       Tests.equal(c.drainLog().size(), 0, "log after a drain");
     }
+    Tests.equal(Context.deviceCount(Backend.CPU), 1, "devices");
+    Tests.check(Plan.opNames().contains("rms_norm"), "operators");
+    Tests.check(Plan.opKernels("rms_norm", Backend.CPU).contains("cpu/rms_norm/scalar"), "kernels");
     Tests.check(Context.backendReport().toLowerCase().contains("cpu"), "report");
     Tests.check(Context.version().split("\\.").length == 3, Context.version());
   }
@@ -104,6 +108,45 @@ final class CoreTests {
     }
   }
 
+  /** Elements are never taken for those of another dtype. */
+  public static void elements() {
+    try (Context c = new Context(Backend.CPU); Stream s = new Stream(c)) {
+      Tensor t = Tensor.from(s, c, new float[] {1, 2, 3, 4}, 4);
+      IllegalArgumentException error =
+          Tests.expectThrows(IllegalArgumentException.class, () -> t.toDoubles(s), "another dtype");
+      Tests.check(error.getMessage().contains("the tensor is F32, double holds F64"), error.getMessage());
+      Tests.expectThrows(IllegalArgumentException.class, () -> t.toInts(s), "an integer of the same size");
+      Tests.expectThrows(IllegalArgumentException.class, () -> t.cast(s, DType.F64).toFloats(s), "floats of F64");
+      Tests.equal(t.toBytes(s).length, 16, "bytes of any dtype");
+      Tests.check(Arrays.equals(t.cast(s, DType.I64).toLongs(s), new long[] {1, 2, 3, 4}), "i64");
+      Tests.check(Arrays.equals(t.cast(s, DType.BF16).toShorts(s), new short[] {0x3F80, 0x4000, 0x4040, 0x4080}), "bf16");
+      Tests.check(Arrays.equals(Tensor.from(s, c, new long[] {1L << 40}, 1).toLongs(s), new long[] {1L << 40}), "longs");
+      Tests.check(t.count() == 4 && t.storageUsers() == 1, "facts");
+    }
+  }
+
+  public static void schedules() {
+    try (Context c = new Context(Backend.CPU); Stream s = new Stream(c);
+         PagedSchedule schedule = new PagedSchedule(c, 2, 4, 2, 2, 2)) {
+      schedule.set(s, new long[][] {{2}, {0, 3}}, new long[] {1, 3}, new long[] {0, 1}, new long[] {0, 2});
+      Tests.check(schedule.sequences() == 2 && schedule.queries() == 2 && schedule.pageSize() == 2 && schedule.pages() == 4,
+          "facts");
+      Tensor cache = new Tensor(c, DType.F32, 4, 2, 1, 1).fill(s, 1);
+      Tensor rows = Tensor.from(s, c, new float[] {5, 7}, 2, 1, 1);
+      Tensor keys = Ops.pagedAppend(s, schedule, rows, cache)[0];
+      same(keys.toFloats(s), "appended", 1, 1, 1, 1, 5, 1, 7, 1);
+      Tensor zero = new Tensor(c, DType.F32, 2, 1, 1).fill(s, 0);
+      same(Ops.pagedAttention(s, schedule, zero, keys, keys, 1, 1)[0].toFloats(s), "attention", 5, 3);
+      schedule.advance(s);
+      Tests.equal(schedule.generation(), 2L, "generation");
+      RudaException error = Tests.expectThrows(RudaException.class,
+          () -> schedule.set(s, new long[][] {{9}}, new long[] {1}, new long[0], new long[0]), "no such page");
+      Tests.equal(error.status(), Status.E_INDEX, error.getMessage());
+      Tests.expectThrows(IllegalArgumentException.class,
+          () -> schedule.set(s, new long[0][], new long[1], new long[0], new long[0]), "tables and lengths");
+    }
+  }
+
   public static void operators() {
     try (Context c = new Context(Backend.CPU); Stream s = new Stream(c)) {
       Tensor x = Tensor.from(s, c, new float[] {3, 4}, 1, 2),
@@ -112,7 +155,11 @@ final class CoreTests {
       Tests.check(Math.abs(y[0] - 0.848528) < 1e-5 && Math.abs(y[1] - 1.131371) < 1e-5, Arrays.toString(y));
       Tensor a = Tensor.from(s, c, new float[] {1, 2, 3, 4}, 2, 2),
              bias = Tensor.from(s, c, new float[] {10, 20}, 2);
-      same(Ops.matmul(s, a, a, null).toFloats(s), "matmul", 7, 10, 15, 22);
+      same(Ops.matmul(s, a, a).toFloats(s), "matmul", 7, 10, 15, 22);
+      same(Ops.matmul(s, a, a, null).toFloats(s), "matmul without bias", 7, 10, 15, 22);
+      same(Ops.reduce(s, a, io.ruda.Reduce.SUM).toFloats(s), "reduce", 10);
+      same(Ops.reduce(s, a, io.ruda.Reduce.SUM, 1, true).toFloats(s), "reduce of an axis", 4, 6);
+      Tests.check(Arrays.equals(Ops.sample(s, a).toInts(s), new int[] {1, 1}), "sample without parameters");
       same(Ops.matmul(s, a, a, bias, 0, false, true, 0).toFloats(s), "matmul with bias", 15, 31, 21, 45);
     }
   }

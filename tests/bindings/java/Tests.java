@@ -1,4 +1,4 @@
-// tests/bindings/java/Tests.java - runs a suite of the Java tests: core, lifetime, or vectors FOLDER.
+// tests/bindings/java/Tests.java - runs a suite of the Java tests: core, lifetime, session MODEL, or vectors FOLDER.
 // SPDX-License-Identifier: Apache-2.0
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
@@ -43,6 +43,10 @@ public final class Tests {
       case "vectors" -> System.exit(Vectors.run(arguments));
       case "core" -> runAll(CoreTests.class);
       case "lifetime" -> runAll(LifetimeTests.class);
+      case "session" -> {
+        SessionTests.modelPath = java.nio.file.Path.of(arguments[1]);
+        runAll(SessionTests.class);
+      }
       default -> throw new IllegalArgumentException("no suite is called " + arguments[0]);
     }
     System.out.println(passed + " passed, " + failed + " failed");

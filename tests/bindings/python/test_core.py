@@ -62,6 +62,78 @@ class CoreTest(unittest.TestCase):
         with self.assertRaises(ValueError):
             self.ctx.tensor([[1], [2, 3]])
 
+    def test_names_of_dtypes(self):
+        for name in ("f32", "F32", "float32", ruda.F32, 2, "torch.float32"):
+            self.assertEqual(self.ctx.empty(1, name).dtype, ruda.F32)
+        for name, dtype in (("bf16", "BF16"), ("bfloat16", "BF16"), ("float8_e4m3fn", "F8E4M3"), ("bool", "BOOL")):
+            self.assertEqual(self.ctx.empty(2, name).dtype.name, dtype)
+        self.assertEqual(self.ctx.empty(1, bool).dtype, ruda.BOOL)
+        for name in ("float33", float, "f", 999, None):
+            with self.assertRaises(ValueError):
+                self.ctx.empty(1, name)
+        a = self.ctx.tensor([[2.0]])
+        self.assertEqual(ruda.matmul(a.cast("bf16"), a.cast("bf16"), out_dtype="float32").dtype, ruda.F32)
+        self.assertEqual(ruda.embedding(a, self.ctx.tensor([0]), "f16").dtype, ruda.F16)
+        self.assertEqual(ruda.plans.copy(self.ctx, x=a, dtype="bf16").op, "copy")
+        with self.assertRaises(ValueError):
+            ruda.matmul(a, a, out_dtype="f33")
+
+    def test_constants_are_written_by_name(self):
+        self.assertEqual((str(ruda.F32), f"{ruda.F32}", f"{ruda.F32:d}"), ("DType.F32", "DType.F32", "2"))
+        self.assertEqual(repr(ruda.F32), "<DType.F32: 2>")
+        with self.assertRaises(ruda.Error) as caught:
+            self.ctx.empty((-1,))
+        self.assertEqual(str(caught.exception.status), "Status.E_SHAPE")
+        self.assertEqual(caught.exception.status, 1002)
+        self.assertEqual(ruda._errors.make(1999, -1, 0, ("", "", "", "")).status, 1999)
+
+    def test_buffers_of_another_dtype(self):
+        t = self.ctx.zeros(4)
+        for code in "diIHq":
+            data = array.array(code, bytes(16))
+            with self.assertRaises(TypeError) as caught:
+                t.write(data)
+            self.assertIn("the tensor F32", str(caught.exception))
+            with self.assertRaises(TypeError):
+                t.read_into(data)
+        t.write(bytes(16))
+        t.read_into(bytearray(16))
+        half = self.ctx.zeros(2, "bf16")
+        half.write(array.array("H", [0x3F80, 0x4000]))
+        self.assertEqual(half.tolist(), [1, 2])
+        with self.assertRaises(TypeError):
+            half.write(array.array("h", [1, 2]))
+
+    def test_optional_operands(self):
+        x = self.ctx.tensor([[1.0, 3.0, 2.0]])
+        self.assertEqual(ruda.sample(x).tolist(), [1])
+        self.assertEqual(ruda.reduce(x, ruda.Reduce.SUM).item(), 6)
+        self.assertEqual(ruda.reduce(x, ruda.Reduce.SUM, 2, True).tolist(), [[6]])
+        self.assertEqual(ruda.top_k(x, 1)[1].tolist(), [[1]])
+        self.assertEqual(ruda.plans.sample(self.ctx, logits=x).op, "sample")
+
+    def test_schedule(self):
+        with ruda.PagedSchedule(
+            self.ctx, page_size=2, pages=4, max_sequences=2, max_queries=2, max_table_pages=2
+        ) as schedule:
+            schedule.set([[2], [0, 3]], [1, 3], [0, 1], [0, 2])
+            facts = (schedule.sequences, schedule.queries, schedule.page_size, schedule.pages)
+            self.assertEqual(facts, (2, 2, 2, 4))
+            cache = self.ctx.full((4, 2, 1, 1), 1)
+            rows = self.ctx.tensor([5.0, 7.0]).view(2, 1, 1)
+            keys, values = ruda.paged_append(schedule, rows, cache)
+            self.assertIsNone(values)
+            self.assertEqual(keys.reshape(-1).tolist(), [1, 1, 1, 1, 5, 1, 7, 1])
+            out = ruda.paged_attention(schedule, self.ctx.zeros((2, 1, 1)), keys, keys, 1.0, 1)[0]
+            self.assertEqual(out.reshape(-1).tolist(), [5, 3])
+            schedule.advance()
+            self.assertEqual(schedule.generation, 2)
+            with self.assertRaises(ruda.ArgumentError) as caught:
+                schedule.set([[9]], [1], [], [])
+            self.assertEqual(caught.exception.name, "RUDA_E_INDEX")
+            with self.assertRaises(ValueError):
+                schedule.set([], [1], [], [])
+
     def test_fill(self):
         self.assertEqual(self.ctx.full((2, 2), 2.5).tolist(), [[2.5, 2.5], [2.5, 2.5]])
         self.assertEqual(self.ctx.full(3, 2.5, ruda.I32).tolist(), [2, 2, 2])
@@ -279,6 +351,10 @@ class NumpyTest(unittest.TestCase):
             numpy.testing.assert_array_equal(self.ctx.tensor(a.T).numpy(), a.T)
             numpy.testing.assert_array_equal(numpy.asarray(t), a)
         numpy.testing.assert_array_equal(self.ctx.tensor(a, "f32").numpy(), a.astype("f4"))
+        for dtype in (numpy.float32, numpy.dtype("float32"), numpy.bool_, numpy.int8, numpy.dtype("uint64")):
+            self.assertEqual(self.ctx.empty(1, dtype).numpy().dtype, numpy.dtype(dtype))
+        with self.assertRaises(TypeError):
+            self.ctx.zeros(4).write(numpy.zeros(2))
         with self.assertRaises(TypeError):
             self.ctx.zeros(2, "bf16").numpy()
         with self.assertRaises(TypeError):

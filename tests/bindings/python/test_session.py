@@ -79,6 +79,12 @@ class SessionTest(unittest.TestCase):
         self.assertEqual(text, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n<|im_end|>\n")
         self.assertTrue(t.render(QUESTION).endswith("<|im_start|>assistant\n"))
         self.assertEqual(pack_messages([("a", "é")]), b"a\x002\0\xc3\xa9")
+        self.assertEqual(pack_messages([{"role": "a", "content": None}]), b"a\x000\0")
+        for wrong in ("Hi", {"role": "user", "content": "Hi"}, [{"role": "user"}], ["Hi"], [("a", ["part"])]):
+            with self.assertRaises(TypeError):
+                t.render(wrong)
+        with self.assertRaises(ValueError):
+            t.render([("a\0b", "")])
 
     def test_answer_repeats(self):
         answers = set()
@@ -147,6 +153,11 @@ class SessionTest(unittest.TestCase):
             session.prompt([1] * 5)
         with self.assertRaises(TypeError):
             ruda.Session()
+        with self.model.session() as session, self.assertRaises(ValueError):
+            list(session.chat(QUESTION, max_tokens=-1))
+        with self.model.session() as session, self.assertRaises(ruda.ArgumentError) as caught:
+            list(session.chat([]))
+        self.assertIn("count is 0, expected at least 1 message", str(caught.exception))
 
     def test_sessions_in_parallel(self):
         want = "".join(self.model.session().chat(QUESTION, max_tokens=16))

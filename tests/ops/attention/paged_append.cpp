@@ -281,7 +281,13 @@ RUDA_TEST(paged_append_eager) {
   MUST(ruda_paged_append(env.stream, s, op.tensor(K), nullptr, kc, nullptr, &kept_k, nullptr));
   ruda_release(kept_k);
   CHECK_FAILS(ruda_paged_append(env.stream, s, op.tensor(K), op.tensor(V), kc, nullptr, &kept_k, &kept_v),
-              RUDA_E_NULL, 5, "expected all or none");
+              RUDA_E_NULL, 5, "v_cache is NULL and v is not, expected both or none");
+  CHECK_FAILS(ruda_paged_append(env.stream, s, op.tensor(K), op.tensor(V), kc, vc, &kept_k, nullptr),
+              RUDA_E_NULL, 7, "out_v_cache is NULL");
+  kept_v = kc;
+  MUST(ruda_paged_append(env.stream, s, op.tensor(K), nullptr, kc, nullptr, &kept_k, &kept_v));
+  CHECK(!kept_v, "keys alone gave a cache of values");
+  ruda_release(kept_k);
   CHECK_FAILS(ruda_paged_append(env.stream, s, op.tensor(K), nullptr, kc, nullptr, nullptr, nullptr),
               RUDA_E_NULL, 6, "out_k_cache is NULL");
   CHECK_FAILS(ruda_paged_append(env.stream, nullptr, op.tensor(K), nullptr, kc, nullptr, &kept_k, nullptr),

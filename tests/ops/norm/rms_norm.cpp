@@ -180,7 +180,8 @@ RUDA_TEST(rms_norm_errors) {
   CHECK_FAILS(attempt([&](D& d) { d.y = other.desc(GAMMA); }), RUDA_E_SHAPE, 1,
               "y has shape [7], expected [2, 8]");
   for (double eps : {0.0, -1.0, 1e-50, 1e39, double(INFINITY), double(NAN)})
-    CHECK_FAILS(attempt([&](D& d) { d.eps = eps; }), RUDA_E_ARGUMENT, 1, "expected finite and above 0 as F32");
+    CHECK_FAILS(attempt([&](D& d) { d.eps = eps; }), RUDA_E_ARGUMENT, 1,
+                "expected finite and above 0 as F32");
   CHECK_FAILS(attempt([&](D& d) { d.struct_size = 4; }), RUDA_E_ARGUMENT, 1, "desc.struct_size is 4");
   CHECK_FAILS(ruda_rms_norm_plan_create(env.context, nullptr, nullptr), RUDA_E_NULL, 2, "out is NULL");
 }

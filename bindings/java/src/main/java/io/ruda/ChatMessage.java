@@ -8,6 +8,12 @@ import java.util.List;
 
 /** One message of a conversation; role is such as "system", "user", "assistant". */
 public record ChatMessage(String role, String content) {
+  /** A content that is null is the empty text. */
+  public ChatMessage {
+    if (role.indexOf('\0') >= 0) throw new IllegalArgumentException("the role holds a NUL");
+    if (content == null) content = "";
+  }
+
   /** The bytes of a conversation, by the rule of bindings/common/session.h. */
   static byte[] pack(List<ChatMessage> messages) {
     ByteArrayOutputStream packed = new ByteArrayOutputStream();

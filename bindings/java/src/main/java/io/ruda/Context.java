@@ -12,7 +12,10 @@ public final class Context extends NativeHandle {
   /** What a context is made with; zero in any field means its default. */
   public static final class Options {
     public int backend, device, hostThreads, logLevel, planCacheCapacity;
-    /** Bytes for tensors and workspaces; 0 = no limit. */
+    /**
+     * Bytes for tensors and workspaces; 0 = no limit. What counts are whole blocks, each of 256 bytes or more and up
+     * to a quarter larger than asked for.
+     */
     public long memoryLimitBytes;
 
     public Options backend(int backend) {
@@ -32,6 +35,11 @@ public final class Context extends NativeHandle {
 
     public Options logLevel(int level) {
       this.logLevel = level;
+      return this;
+    }
+
+    public Options planCacheCapacity(int plans) {
+      this.planCacheCapacity = plans;
       return this;
     }
 
@@ -131,6 +139,13 @@ public final class Context extends NativeHandle {
   /** Every backend and library: path and version, or why it is missing. */
   public static String backendReport() {
     return readText(Raw::ruda_backend_report, 4096);
+  }
+
+  /** Devices of a backend, a constant of Backend, that answer. */
+  public static int deviceCount(int backend) {
+    long[] count = new long[1];
+    Raw.ruda_backend_probe(backend, count);
+    return (int) count[0];
   }
 
   public static String version() {

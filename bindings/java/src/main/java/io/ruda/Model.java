@@ -104,6 +104,10 @@ public final class Model extends NativeHandle {
     return (int) get(0);
   }
 
+  public int width() {
+    return (int) get(1);
+  }
+
   public int vocabSize() {
     return (int) get(6);
   }

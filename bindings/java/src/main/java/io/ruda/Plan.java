@@ -3,8 +3,10 @@
 package io.ruda;
 
 import io.ruda.internal.Raw;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
@@ -36,6 +38,21 @@ public final class Plan extends NativeHandle {
     return use(p -> readText((text, needed) -> Raw.rudax_plan_text(p, what, text, needed), 128));
   }
 
+  /** The operators of the library. */
+  public static List<String> opNames() {
+    List<String> names = new ArrayList<>();
+    for (int i = 0; i < Raw.ruda_op_count(); ++i) {
+      final int index = i;
+      names.add(readText((text, needed) -> Raw.rudax_op_name(index, text, needed), 64));
+    }
+    return names;
+  }
+
+  /** The kernels of an operator on a backend, a constant of Backend, best first. */
+  public static List<String> opKernels(String op, int backend) {
+    return readText((text, needed) -> Raw.ruda_op_kernels(text(op), backend, text, needed), 1024).lines().toList();
+  }
+
   /** The names of the operands. */
   public Set<String> slots() {
     return Set.copyOf(slots.keySet());
@@ -55,6 +72,10 @@ public final class Plan extends NativeHandle {
 
   public long workspaceBytes() {
     return get(1);
+  }
+
+  public boolean isCapturable() {
+    return get(3) != 0;
   }
 
   public boolean isDeterministic() {

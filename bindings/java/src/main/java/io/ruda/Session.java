@@ -3,6 +3,7 @@
 package io.ruda;
 
 import io.ruda.internal.Raw;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Iterator;
@@ -36,8 +37,9 @@ public final class Session extends NativeHandle {
     }));
   }
 
-  /** How tokens are chosen from now on; starts the random sequence anew. */
-  public void setSampling(Sampling s) {
+  /** How tokens are chosen from now on; starts the random sequence anew. null: the most likely. */
+  public void setSampling(Sampling sampling) {
+    Sampling s = sampling == null ? new Sampling() : sampling;
     with(p -> Raw.rudax_session_set_sampling(p[0], s.temperature, s.topK, s.topP, s.minP, s.repetitionPenalty,
         s.repetitionWindow, s.seed), this);
   }
@@ -54,8 +56,14 @@ public final class Session extends NativeHandle {
 
   /** As prompt with a conversation, rendered by the model's chat template. cancel may be null. */
   public void promptChat(List<ChatMessage> messages, CancelToken cancel) {
+    promptChat(messages, 0, null, null, cancel);
+  }
+
+  /** As promptChat with flags, template and variables of Tokenizer.render. */
+  public void promptChat(
+      List<ChatMessage> messages, int flags, String template, String variables, CancelToken cancel) {
     byte[] packed = ChatMessage.pack(messages);
-    with(p -> Raw.rudax_session_prompt_chat(p[0], packed, 0, null, null, p[1]), this, cancel);
+    with(p -> Raw.rudax_session_prompt_chat(p[0], packed, flags, text(template), text(variables), p[1]), this, cancel);
   }
 
   /** A token, the text that is certain by now, and whether it was the last. */
@@ -87,8 +95,14 @@ public final class Session extends NativeHandle {
 
   /** The pieces of the answer to a conversation: promptChat, then generate. */
   public java.util.stream.Stream<String> chat(List<ChatMessage> messages, long maxTokens) {
-    promptChat(messages, null);
-    return generate(maxTokens);
+    return chat(messages, maxTokens, List.of(), null);
+  }
+
+  /** As chat with the stop texts and the token of generate; cancel may be null. */
+  public java.util.stream.Stream<String> chat(
+      List<ChatMessage> messages, long maxTokens, List<String> stops, CancelToken cancel) {
+    promptChat(messages, cancel);
+    return generate(maxTokens, stops, cancel);
   }
 
   // A character that was not finished when the caller's limit was reached, as U+FFFD.
@@ -105,6 +119,7 @@ public final class Session extends NativeHandle {
     private boolean ended;
 
     Pieces(long maxTokens, List<String> stops, CancelToken cancel) {
+      if (maxTokens < 0) throw new IllegalArgumentException("maxTokens is " + maxTokens + ", expected 0 or more");
       stopText = new StopText(stops);
       most = maxTokens;
       this.cancel = cancel;
@@ -124,8 +139,9 @@ public final class Session extends NativeHandle {
       if (cancel != null && cancel.isRequested()) throw new CancellationException("generation was cancelled");
       if (most != 0 && count == most) {
         ended = true;
-        finish = Finish.LENGTH;
-        return stopText.push(heldBack()) + stopText.rest();
+        String held = stopText.push(heldBack());
+        finish = stopText.stopped() ? Finish.STOP : Finish.LENGTH;
+        return held + stopText.rest();
       }
       ++count;
       Step step = Session.this.next();
@@ -188,6 +204,20 @@ public final class Session extends NativeHandle {
 
   public double generateSeconds() {
     return get(7);
+  }
+
+  /** Reserved for keys and values. */
+  public long cacheBytes() {
+    return (long) get(8);
+  }
+
+  /** The logits after the last token; vocabSize is that of the model. */
+  public float[] logits(int vocabSize) {
+    ByteBuffer data = Tensor.buffer(4L * vocabSize);
+    with(p -> Raw.rudax_session_logits(p[0], data), this);
+    float[] made = new float[vocabSize];
+    data.asFloatBuffer().get(made);
+    return made;
   }
 
   /** Forgets all but the first tokens. */

@@ -4,6 +4,8 @@ package io.ruda;
 
 import io.ruda.internal.Raw;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 
 /** A file of tensors and metadata, mapped and read in place: GGUF. */
 public final class Store extends NativeHandle {
@@ -26,5 +28,30 @@ public final class Store extends NativeHandle {
   /** Name of a tensor, in file order. */
   public String name(long index) {
     return use(p -> readText((text, needed) -> Raw.rudax_store_tensor_name(p, index, text, needed), 256));
+  }
+
+  /** The names of the tensors, in file order. */
+  public List<String> names() {
+    List<String> names = new ArrayList<>();
+    for (long i = 0, count = count(); i < count; ++i) names.add(name(i));
+    return names;
+  }
+
+  /** The index of a tensor. */
+  public long find(String name) {
+    long[] index = new long[1];
+    with(p -> Raw.ruda_store_find(p[0], text(name), index), this);
+    return index[0];
+  }
+
+  /** A read-only tensor on the file's own bytes. Contexts that compute in host memory. */
+  public Tensor tensor(Context context, long index) {
+    long[] made = new long[1];
+    with(p -> Raw.ruda_store_tensor(p[0], p[1], index, made), this, context);
+    return Tensor.of(made[0]);
+  }
+
+  public Tensor tensor(Context context, String name) {
+    return tensor(context, find(name));
   }
 }

@@ -60,6 +60,13 @@ public final class Tensor extends NativeHandle {
     return new Tensor(context, DType.I32, shape).write(stream, b);
   }
 
+  /** An I64 tensor with a copy of `data`. */
+  public static Tensor from(Stream stream, Context context, long[] data, long... shape) {
+    ByteBuffer b = buffer(8L * data.length);
+    b.asLongBuffer().put(data);
+    return new Tensor(context, DType.I64, shape).write(stream, b);
+  }
+
   /** A tensor over a direct buffer, which is kept while any tensor uses it. CPU contexts. */
   public static Tensor over(Context context, int dtype, ByteBuffer data, long... shape) {
     Loans.collect();
@@ -118,6 +125,19 @@ public final class Tensor extends NativeHandle {
     return Arrays.copyOfRange(facts(), 5 + MAX_RANK, 5 + MAX_RANK + rank());
   }
 
+  public long count() {
+    long count = 1;
+    for (long extent : shape()) count *= extent;
+    return count;
+  }
+
+  /** Tensors that share the storage. */
+  public long storageUsers() {
+    long[] users = new long[1];
+    with(p -> Raw.ruda_tensor_storage_users(p[0], users), this);
+    return users[0];
+  }
+
   /** Copies exactly the tensor's bytes from the host. */
   public Tensor write(Stream stream, ByteBuffer data) {
     with(p -> Raw.ruda_tensor_write(p[0], p[1], data.slice()), stream, this);
@@ -136,25 +156,57 @@ public final class Tensor extends NativeHandle {
     return b;
   }
 
+  /** The bytes of a tensor of any dtype. */
   public byte[] toBytes(Stream stream) {
     byte[] made = new byte[Math.toIntExact(bytes())];
     read(stream).get(made);
     return made;
   }
 
+  // An array of the host holds the elements of some dtypes only; nothing is converted on the way.
+  private void match(String type, int... dtypes) {
+    int have = dtype();
+    for (int dtype : dtypes)
+      if (dtype == have) return;
+    throw new IllegalArgumentException("the tensor is " + DType.name(have) + ", " + type + " holds "
+        + DType.name(dtypes[0]) + ": cast the tensor, or use bytes");
+  }
+
+  /** The elements of an F32 tensor. */
   public float[] toFloats(Stream stream) {
+    match("float", DType.F32);
     float[] made = new float[Math.toIntExact(bytes() / 4)];
     read(stream).asFloatBuffer().get(made);
     return made;
   }
 
+  /** The elements of an F64 tensor. */
   public double[] toDoubles(Stream stream) {
+    match("double", DType.F64);
     double[] made = new double[Math.toIntExact(bytes() / 8)];
     read(stream).asDoubleBuffer().get(made);
     return made;
   }
 
+  /** The elements of an I64 tensor, or the bits of a U64. */
+  public long[] toLongs(Stream stream) {
+    match("long", DType.I64, DType.U64);
+    long[] made = new long[Math.toIntExact(bytes() / 8)];
+    read(stream).asLongBuffer().get(made);
+    return made;
+  }
+
+  /** The elements of an I16 tensor, or the bits of a U16, F16 or BF16. */
+  public short[] toShorts(Stream stream) {
+    match("short", DType.I16, DType.U16, DType.F16, DType.BF16);
+    short[] made = new short[Math.toIntExact(bytes() / 2)];
+    read(stream).asShortBuffer().get(made);
+    return made;
+  }
+
+  /** The elements of an I32 tensor, or the bits of a U32. */
   public int[] toInts(Stream stream) {
+    match("int", DType.I32, DType.U32);
     int[] made = new int[Math.toIntExact(bytes() / 4)];
     read(stream).asIntBuffer().get(made);
     return made;

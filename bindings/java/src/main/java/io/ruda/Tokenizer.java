@@ -30,13 +30,21 @@ public final class Tokenizer extends NativeHandle {
     return get(0);
   }
 
-  /** The token that begins a text, -1 where the file names none; eos likewise. */
+  /** The token that begins a text, -1 where the file names none; eos, unknown and padding likewise. */
   public int bos() {
     return get(1);
   }
 
   public int eos() {
     return get(2);
+  }
+
+  public int unknown() {
+    return get(3);
+  }
+
+  public int padding() {
+    return get(4);
   }
 
   public boolean hasChatTemplate() {
@@ -62,6 +70,18 @@ public final class Tokenizer extends NativeHandle {
     long[] values = Arrays.stream(tokens).asLongStream().toArray();
     return use(
         p -> readText((text, needed) -> Raw.rudax_tokenizer_decode(p, values, flags, text, needed), 1024));
+  }
+
+  /** The exact bytes that a token stands for. */
+  public byte[] tokenText(int token) {
+    byte[] raw = new byte[64];
+    long[] needed = new long[1];
+    while (true) {
+      final byte[] into = raw;
+      with(p -> Raw.rudax_tokenizer_token_text(p[0], token, into, needed), this);
+      if (needed[0] <= raw.length) return Arrays.copyOf(raw, (int) needed[0] - 1);
+      raw = new byte[(int) needed[0]];
+    }
   }
 
   /** The token whose entry in the vocabulary is exactly `text`. */

@@ -1,0 +1,78 @@
+// bindings/csharp/Ruda/Schedule.cs - the schedule of a paged key-value cache.
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using Ruda.Interop;
+
+namespace Ruda {
+  /// <summary>Which pages of a key-value cache hold which tokens, and which queries are asked: what paged_append and
+  /// paged_attention are given beside their tensors.</summary>
+  public sealed class PagedSchedule : NativeObject<PagedScheduleHandle> {
+    /// <param name="pageSize">tokens a page</param>
+    /// <param name="pages">pages of the cache</param>
+    public PagedSchedule(Context context, uint pageSize, uint pages, uint maxSequences, uint maxQueries,
+                         uint maxTablePages)
+        : base(Make(context, pageSize, pages, maxSequences, maxQueries, maxTablePages)) {
+    }
+
+    static PagedScheduleHandle Make(Context context, uint pageSize, uint pages, uint maxSequences, uint maxQueries,
+                                    uint maxTablePages) {
+      PagedScheduleHandle made;
+      RudaNative.rudax_schedule_create(context.H, pageSize, pages, maxSequences, maxQueries, maxTablePages, out made);
+      return made;
+    }
+
+    /// <summary>Replaces the whole schedule; on an error the former one stays.</summary>
+    /// <param name="tables">a row of pages for each sequence; shorter rows end without a page</param>
+    /// <param name="lengths">tokens of each sequence, those of this step's queries included</param>
+    /// <param name="sequenceIds">the sequence of each query</param>
+    /// <param name="positions">the place of each query in its sequence</param>
+    public void Set(Stream stream, long[][] tables, long[] lengths, long[] sequenceIds, long[] positions) {
+      if (tables.Length != lengths.Length)
+        throw new ArgumentException(tables.Length + " tables and " + lengths.Length + " lengths are given");
+      if (sequenceIds.Length != positions.Length)
+        throw new ArgumentException(sequenceIds.Length + " sequence ids and " + positions.Length +
+                                    " positions are given");
+      int width = 0;
+      foreach (long[] row in tables) width = Math.Max(width, row.Length);
+      List<long> values = new List<long> { tables.Length, width, positions.Length };
+      foreach (long[] row in tables) {
+        values.AddRange(row);
+        for (int i = row.Length; i < width; ++i) values.Add(-1);
+      }
+      values.AddRange(lengths);
+      values.AddRange(sequenceIds);
+      values.AddRange(positions);
+      RudaNative.rudax_schedule_set(H, stream.H, values.ToArray(), (uint)values.Count);
+    }
+
+    /// <summary>The next step: every sequence that has tokens grows by one, and these are the queries.</summary>
+    public void Advance(Stream stream) {
+      RudaNative.ruda_paged_schedule_advance(H, stream.H);
+    }
+
+    long Get(uint what) {
+      ulong value;
+      RudaNative.rudax_schedule_get(H, what, out value);
+      return (long)value;
+    }
+
+    public long PageSize {
+      get { return Get(0); }
+    }
+    public long Pages {
+      get { return Get(1); }
+    }
+    /// <summary>Of the step that is set; 0 before the first.</summary>
+    public long Sequences {
+      get { return Get(5); }
+    }
+    public long Queries {
+      get { return Get(6); }
+    }
+    /// <summary>Rises with every Set and Advance.</summary>
+    public long Generation {
+      get { return Get(7); }
+    }
+  }
+}

@@ -1,0 +1,78 @@
+// bindings/java/src/main/java/io/ruda/PagedSchedule.java - the schedule of a paged key-value cache.
+// SPDX-License-Identifier: Apache-2.0
+package io.ruda;
+
+import io.ruda.internal.Raw;
+import java.util.Arrays;
+import java.util.stream.LongStream;
+
+/**
+ * Which pages of a key-value cache hold which tokens, and which queries are asked: what paged_append and
+ * paged_attention are given beside their tensors.
+ */
+public final class PagedSchedule extends NativeHandle {
+  /** pageSize is in tokens; pages are those of the cache. */
+  public PagedSchedule(
+      Context context, int pageSize, int pages, int maxSequences, int maxQueries, int maxTablePages) {
+    super(context.use(p -> {
+      long[] made = new long[1];
+      Raw.rudax_schedule_create(p, pageSize, pages, maxSequences, maxQueries, maxTablePages, made);
+      return made[0];
+    }));
+  }
+
+  /**
+   * Replaces the whole schedule; on an error the former one stays. tables has a row of pages for each sequence,
+   * shorter rows end without a page; lengths are the tokens of each sequence, those of this step's queries included;
+   * each query has its sequence id and its position there.
+   */
+  public void set(Stream stream, long[][] tables, long[] lengths, long[] sequenceIds, long[] positions) {
+    if (tables.length != lengths.length)
+      throw new IllegalArgumentException(tables.length + " tables and " + lengths.length + " lengths are given");
+    if (sequenceIds.length != positions.length)
+      throw new IllegalArgumentException(
+          sequenceIds.length + " sequence ids and " + positions.length + " positions are given");
+    int width = Arrays.stream(tables).mapToInt(row -> row.length).max().orElse(0);
+    LongStream values = LongStream.of(tables.length, width, positions.length);
+    for (long[] row : tables)
+      values = LongStream.concat(values,
+          LongStream.concat(Arrays.stream(row), LongStream.generate(() -> -1).limit(width - row.length)));
+    for (long[] part : new long[][] {lengths, sequenceIds, positions})
+      values = LongStream.concat(values, Arrays.stream(part));
+    long[] numbers = values.toArray();
+    with(p -> Raw.rudax_schedule_set(p[0], p[1], numbers), this, stream);
+  }
+
+  /** The next step: every sequence that has tokens grows by one, and these are the queries. */
+  public void advance(Stream stream) {
+    with(p -> Raw.ruda_paged_schedule_advance(p[0], p[1]), this, stream);
+  }
+
+  private long get(int what) {
+    long[] value = new long[1];
+    with(p -> Raw.rudax_schedule_get(p[0], what, value), this);
+    return value[0];
+  }
+
+  public long pageSize() {
+    return get(0);
+  }
+
+  public long pages() {
+    return get(1);
+  }
+
+  /** Of the step that is set; 0 before the first. */
+  public long sequences() {
+    return get(5);
+  }
+
+  public long queries() {
+    return get(6);
+  }
+
+  /** Rises with every set and advance. */
+  public long generation() {
+    return get(7);
+  }
+}

@@ -1,0 +1,77 @@
+// tests/bindings/csharp/SessionTests.cs - stores, tokenizers, models and sessions in C#.
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.Linq;
+using Ruda;
+
+static class SessionTests {
+  internal static string ModelPath;
+  static readonly ChatMessage[] Question = { new ChatMessage("user", "What is a tensor?") };
+
+  static void With(Action<Context, Model, Session> action) {
+    using (Context c = new Context(Backend.Cpu)) using (Model model = Model.Load(c, ModelPath)) using (
+        Session session = new Session(model)) action(c, model, session);
+  }
+
+  static string Answer(Session session, long tokens, params string[] stops) {
+    return string.Concat(session.Chat(Question, tokens, stops));
+  }
+
+  public static void Files() {
+    With((c, model, session) => {
+      using (Store store = new Store(ModelPath)) {
+        Test.Equal(store.Names().Count, (int)store.Count, "names");
+        Test.Equal(store.Find(store.Name(1)), 1L, "find");
+        Tensor t = store.Tensor(c, "token_embd.weight");
+        Test.Check(t.IsReadOnly && t.Shape[1] == model.Width, "a tensor of the file");
+        Test.Throws<RudaException>(() => store.Find("no such tensor"), "no such tensor");
+      }
+      Tokenizer tokenizer = model.Tokenizer;
+      int end = tokenizer.TokenId("<|im_end|>");
+      Test.Check(tokenizer.IsEnd(end) && tokenizer.Unknown == -1 && tokenizer.Padding == -1, "facts of the tokenizer");
+      Test.Check(tokenizer.TokenText(end).SequenceEqual(System.Text.Encoding.UTF8.GetBytes("<|im_end|>")), "text");
+      Test.Check(tokenizer.Render(new[] { new ChatMessage("user", null) }, false).Contains("user\n<|im_end|>"), "no content");
+      Test.Throws<ArgumentException>(() => new ChatMessage("a\0b", ""), "a role with a NUL");
+    });
+  }
+
+  public static void Conversations() {
+    With((c, model, session) => {
+      string whole = Answer(session, 30);
+      Test.Equal(session.Finish, Finish.Length, "end");
+      Test.Check(session.CacheBytes > 0, "cache");
+      string stop = whole.Substring(4, 2);
+      Test.Equal(Answer(session, 30, stop), whole.Substring(0, whole.IndexOf(stop, StringComparison.Ordinal)), "stopped");
+      Test.Equal(session.Finish, Finish.Stop, "end at a stop text");
+      RudaException error = Test.Throws<RudaException>(() => session.PromptChat(new ChatMessage[0]), "no message");
+      Test.Check(error.Message.Contains("count is 0, expected at least 1 message"), error.Message);
+      Test.Throws<ArgumentException>(() => Answer(session, -1), "fewer than no tokens");
+      using (CancelToken cancel = new CancelToken()) {
+        cancel.Request();
+        error = Test.Throws<RudaException>(() => session.Chat(new[] { new ChatMessage("user", "other") }, 3, null, cancel).Count(),
+                                           "cancel");
+        Test.Equal(error.Kind, ErrorKind.Cancelled, "category");
+      }
+      session.Prompt("some words");
+      float[] logits = session.Logits(model.VocabSize);
+      string text;
+      bool end;
+      Test.Equal(session.Next(out text, out end), Array.IndexOf(logits, logits.Max()), "most likely");
+      Test.Throws<RudaException>(() => session.Logits(5), "too few logits");
+    });
+  }
+
+  public static void Choices() {
+    With((c, model, session) => {
+      string greedy = Answer(session, 20);
+      session.SetSampling(new Sampling { Temperature = 3, Seed = 1 });
+      session.Rewind(0);
+      Test.Check(Answer(session, 20) != greedy, "sampled");
+      session.SetSampling(null);
+      session.Rewind(0);
+      Test.Equal(Answer(session, 20), greedy, "no sampling is the most likely again");
+      Test.Throws<RudaException>(() => session.SetSampling(new Sampling { Temperature = double.NaN }), "NaN");
+    });
+  }
+}

@@ -1,0 +1,94 @@
+// tests/bindings/java/SessionTests.java - stores, tokenizers, models and sessions in Java.
+// SPDX-License-Identifier: Apache-2.0
+import io.ruda.Backend;
+import io.ruda.CancelToken;
+import io.ruda.ChatFlags;
+import io.ruda.ChatMessage;
+import io.ruda.Context;
+import io.ruda.Finish;
+import io.ruda.Model;
+import io.ruda.RudaException;
+import io.ruda.Sampling;
+import io.ruda.Session;
+import io.ruda.Store;
+import io.ruda.Tensor;
+import io.ruda.Tokenizer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Collectors;
+
+final class SessionTests {
+  static Path modelPath;
+  private static final List<ChatMessage> QUESTION = List.of(new ChatMessage("user", "What is a tensor?"));
+
+  private SessionTests() {}
+
+  private static String answer(Session session, long tokens, String... stops) {
+    return session.chat(QUESTION, tokens, List.of(stops), null).collect(Collectors.joining());
+  }
+
+  public static void files() {
+    try (Context c = new Context(Backend.CPU); Model model = Model.load(c, modelPath);
+         Store store = new Store(modelPath)) {
+      Tests.equal((long) store.names().size(), store.count(), "names");
+      Tests.equal(store.find(store.name(1)), 1L, "find");
+      Tensor t = store.tensor(c, "token_embd.weight");
+      Tests.check(t.isReadOnly() && t.shape()[1] == model.width(), "a tensor of the file");
+      Tests.expectThrows(RudaException.class, () -> store.find("no such tensor"), "no such tensor");
+      Tokenizer tokenizer = model.tokenizer();
+      int end = tokenizer.tokenId("<|im_end|>");
+      Tests.check(tokenizer.isEnd(end) && tokenizer.unknown() == -1 && tokenizer.padding() == -1, "facts of the tokenizer");
+      Tests.equal(new String(tokenizer.tokenText(end), StandardCharsets.UTF_8), "<|im_end|>", "text");
+      String text = tokenizer.render(List.of(new ChatMessage("user", null)), ChatFlags.NO_GENERATION_PROMPT, null, null);
+      Tests.check(text.contains("user\n<|im_end|>"), "no content");
+      Tests.expectThrows(IllegalArgumentException.class, () -> new ChatMessage("a\0b", ""), "a role with a NUL");
+    }
+  }
+
+  public static void conversations() {
+    try (Context c = new Context(Backend.CPU); Model model = Model.load(c, modelPath);
+         Session session = new Session(model); CancelToken cancel = new CancelToken()) {
+      String whole = answer(session, 30);
+      Tests.equal(session.finish(), Finish.LENGTH, "end");
+      Tests.check(session.cacheBytes() > 0, "cache");
+      String stop = whole.substring(4, 6);
+      Tests.equal(answer(session, 30, stop), whole.substring(0, whole.indexOf(stop)), "stopped");
+      Tests.equal(session.finish(), Finish.STOP, "end at a stop text");
+      RudaException error =
+          Tests.expectThrows(RudaException.class, () -> session.promptChat(List.of(), null), "no message");
+      Tests.check(error.getMessage().contains("count is 0, expected at least 1 message"), error.getMessage());
+      Tests.expectThrows(IllegalArgumentException.class, () -> answer(session, -1), "fewer than no tokens");
+      cancel.request();
+      error = Tests.expectThrows(RudaException.class,
+          () -> session.chat(List.of(new ChatMessage("user", "other")), 3, List.of(), cancel), "cancel");
+      Tests.equal(error.kind(), RudaException.Kind.CANCELLED, error.getMessage());
+      session.prompt("some words", null);
+      float[] logits = session.logits(model.vocabSize());
+      int best = 0;
+      for (int i = 1; i < logits.length; ++i)
+        if (logits[i] > logits[best]) best = i;
+      Tests.equal(session.next().token(), best, "most likely of " + Arrays.toString(logits));
+      Tests.expectThrows(RudaException.class, () -> session.logits(5), "too few logits");
+    }
+  }
+
+  public static void choices() {
+    try (Context c = new Context(Backend.CPU); Model model = Model.load(c, modelPath);
+         Session session = new Session(model)) {
+      String greedy = answer(session, 20);
+      Sampling sampling = new Sampling();
+      sampling.temperature = 3;
+      sampling.seed = 1;
+      session.setSampling(sampling);
+      session.rewind(0);
+      Tests.check(!answer(session, 20).equals(greedy), "sampled");
+      session.setSampling(null);
+      session.rewind(0);
+      Tests.equal(answer(session, 20), greedy, "no sampling is the most likely again");
+      sampling.temperature = Double.NaN;
+      Tests.expectThrows(RudaException.class, () -> session.setSampling(sampling), "NaN");
+    }
+  }
+}
