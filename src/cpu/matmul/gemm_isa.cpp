@@ -151,10 +151,10 @@ void finish(const Tile& t, const float* sums, int rows, int v) {
     }
 }
 
-// acc + *a * b. With AVX-512 two rows of three let the product itself spread *a over the lanes, which takes an
-// instruction less and a load more; all rows so would want more loads than there are ports. On Emerald
-// Rapids beside a busy neighbour of the core, 12 rows by 512 columns: 101 GFLOP/s with none of 12 rows so, 109
-// with 6, 111 with 8 and with 10; 145 alone, whichever.
+// acc + *a * b. In AVX-512 two rows of three let the product itself spread *a over the lanes: an instruction
+// less, a load more; all rows so would want more loads than there are ports. On Emerald Rapids beside a busy
+// neighbour of the core, 12 rows by 512 columns: 101 GFLOP/s with none of 12 rows so, 109 with 6, 111 with 8;
+// 145 alone, whichever.
 template <int row>
 RUDA_INLINE F32 fma_spread(const float* a, F32 b, F32 acc) {
 #if RUDA_SIMD_AVX512
