@@ -100,8 +100,8 @@ enum {
  *
  *  With gamma, x[.., i] is first replaced by x[.., i] / sqrt(mean_l(x[.., l]^2) + eps) * gamma[i], as
  *  rms_norm computes it. With gated = 1, weights has the rows of a gate, then as many of its partner, and
- *  y[.., j] = g / (1 + e^-g) * p with g the product of row j and p that of row n + j. Both save launches and
- *  passes over memory where one token goes through a layer.
+ *  y[.., j] = g / (1 + e^-g) * p with g the product of row j and p that of row n / 2 + j. Both save launches
+ *  and passes over memory where one token goes through a layer.
  *
  *  x        in   [.., k], rank 1..16; F32, BF16; rows dense (last stride 1), other strides free
  *  weights  in   [n, k], contiguous, at any address; Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 (k a multiple of 32), Q4_K,
