@@ -77,6 +77,18 @@ cudaError_t allow_staged(const Staged& args);
 template <uint32_t Dtype>
 void run_staged(const Staged& args, cudaStream_t stream);
 
+// Both operands of a product in bf16: weights [n, k] row by row, and rows of x unless that is nullptr.
+struct GemmOperands {
+  const uint8_t* weights;
+  void* decoded;
+  const float* x;
+  void* narrowed;
+  bool early;  // the GPU starts a kernel while the one before it ends
+  int units;   // of eight elements in a row
+  int64_t n, row_bytes, rows, x_stride;
+  int64_t decode_blocks;  // set by run_operands
+};
+
 // Rows of x as bf16 rows of k elements, divided by their root mean square and times gamma.
 struct Norm {
   const void* x;
@@ -101,9 +113,7 @@ template <uint32_t Dtype>
 void run_gemv(const Gemv& args, cudaStream_t stream);
 template <uint32_t Dtype>
 void run_tiles(const Tiles& args, cudaStream_t stream);
-// weights [n, k] as bf16, row by row.
 template <uint32_t Dtype>
-void run_decode(const uint8_t* weights, void* to, int64_t n, int units, int64_t row_bytes,
-                cudaStream_t stream);
+void run_operands(GemmOperands args, cudaStream_t stream);
 
 }  // namespace ruda::cuda::block

@@ -13,6 +13,7 @@ namespace ruda::cuda::block {
 
 constexpr int tile_warps = 4;
 constexpr int tile_rows = 64;  // of x a block takes
+constexpr int operand_threads = 256, operand_rows = 4;
 
 // Weight tiles of 16 rows: A of them a block; columns of 8 rows of x: N of them. The warps share k.
 template <uint32_t Dtype, int A, int N>
@@ -129,37 +130,66 @@ void run_tiles(const Tiles& s, cudaStream_t stream) {
   launch_tiles<Dtype, 1>(s, stream);
 }
 
-// One thread a unit.
+// The first blocks decode weights, a thread the same unit of four rows; the others round x, eight elements a
+// thread and step.
 template <uint32_t Dtype>
-__global__ void __launch_bounds__(256)
-    matmul_block_decode(const uint8_t* weights, __nv_bfloat16* to, int64_t n, int units, int64_t row_bytes) {
-  const int u = int(blockIdx.x) * 256 + int(threadIdx.x);
-  if (u >= units) return;
-  for (int64_t row = blockIdx.y; row < n; row += gridDim.y) {
-    BlockUnit<Dtype> unit;
-    unit.load(weights + row * row_bytes, u);
+__global__ void __launch_bounds__(operand_threads)
+    matmul_block_operands(const __grid_constant__ GemmOperands s) {
+  let_next_start();
+  wait_for_previous();
+  const int across = (s.units + operand_threads - 1) / operand_threads;
+  if (int64_t block = blockIdx.x; block < s.decode_blocks) {
+    const int u = int(block % across) * operand_threads + int(threadIdx.x);
+    if (u >= s.units) return;
+    for (int64_t row = block / across * operand_rows; row < s.n;
+         row += s.decode_blocks / across * operand_rows) {
+      BlockUnit<Dtype> unit[operand_rows];
+#pragma unroll
+      for (int r = 0; r < operand_rows; ++r)
+        if (row + r < s.n) unit[r].load(s.weights + (row + r) * s.row_bytes, u);
+#pragma unroll
+      for (int r = 0; r < operand_rows; ++r) {
+        if (row + r >= s.n) break;
+        float v[8];
+        unit[r].decode(u, v);
+        __nv_bfloat16* out =
+            static_cast<__nv_bfloat16*>(s.decoded) + (row + r) * s.units * 8 + BlockUnit<Dtype>::first(u);
+        *reinterpret_cast<uint2*>(out) = {pack_pair<__nv_bfloat16>(v[0], v[1]),
+                                          pack_pair<__nv_bfloat16>(v[2], v[3])};
+        *reinterpret_cast<uint2*>(out + BlockUnit<Dtype>::distance) = {pack_pair<__nv_bfloat16>(v[4], v[5]),
+                                                                       pack_pair<__nv_bfloat16>(v[6], v[7])};
+      }
+    }
+    return;
+  }
+  const int64_t step = int64_t(gridDim.x - s.decode_blocks) * operand_threads;
+  for (int64_t at = (blockIdx.x - s.decode_blocks) * operand_threads + threadIdx.x; at < s.rows * s.units;
+       at += step) {
+    const int64_t row = at / s.units, unit = at - row * s.units;
     float v[8];
-    unit.decode(u, v);
-    __nv_bfloat16* out = to + row * units * 8 + BlockUnit<Dtype>::first(u);
-    *reinterpret_cast<uint2*>(out) = {pack_pair<__nv_bfloat16>(v[0], v[1]),
-                                      pack_pair<__nv_bfloat16>(v[2], v[3])};
-    *reinterpret_cast<uint2*>(out + BlockUnit<Dtype>::distance) = {pack_pair<__nv_bfloat16>(v[4], v[5]),
-                                                                   pack_pair<__nv_bfloat16>(v[6], v[7])};
+    load_run(s.x + row * s.x_stride + unit * 8, v);
+    static_cast<uint4*>(s.narrowed)[at] = {
+        pack_pair<__nv_bfloat16>(v[0], v[1]), pack_pair<__nv_bfloat16>(v[2], v[3]),
+        pack_pair<__nv_bfloat16>(v[4], v[5]), pack_pair<__nv_bfloat16>(v[6], v[7])};
   }
 }
 
 template <uint32_t Dtype>
-void run_decode(const uint8_t* weights, void* to, int64_t n, int units, int64_t row_bytes,
-                cudaStream_t stream) {
-  const dim3 grid(unsigned((units + 255) / 256), unsigned(n < 65535 ? n : 65535));
-  matmul_block_decode<Dtype>
-      <<<grid, 256, 0, stream>>>(weights, static_cast<__nv_bfloat16*>(to), n, units, row_bytes);
+void run_operands(GemmOperands s, cudaStream_t stream) {
+  const int64_t across = (s.units + operand_threads - 1) / operand_threads;
+  const int64_t down = (s.n + operand_rows - 1) / operand_rows;
+  const int64_t most = across < 1 << 22 ? (1 << 22) / across : 1;
+  s.decode_blocks = across * (down < most ? down : most);
+  const int64_t pieces = s.x ? s.rows * s.units : 0;
+  const int64_t blocks = (pieces + operand_threads - 1) / operand_threads;
+  launch_dependent(s.early, matmul_block_operands<Dtype>,
+                   unsigned(s.decode_blocks + (blocks < 2048 ? blocks : 2048)), operand_threads, stream, s);
 }
 
 // The launchers of one format.
 #define RUDA_BLOCK_KERNELS(dtype)                             \
   template void run_gemv<dtype>(const Gemv&, cudaStream_t);   \
   template void run_tiles<dtype>(const Tiles&, cudaStream_t); \
-  template void run_decode<dtype>(const uint8_t*, void*, int64_t, int, int64_t, cudaStream_t);
+  template void run_operands<dtype>(GemmOperands, cudaStream_t);
 
 }  // namespace ruda::cuda::block

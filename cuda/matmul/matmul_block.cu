@@ -303,6 +303,7 @@ struct GemmState {
   Finish finish;
   Gated gate;
   bool finished;  // bias and rounding by a pass of their own
+  bool early;     // see GemmOperands
   WorkspaceSlot weights, sums, workspace;
   int64_t n, row_bytes;
 };
@@ -327,6 +328,7 @@ Verdict prepare_gemm(const Problem& p, Prepare& prep) {
   if (!one_stride(y, y_stride) || y_stride < y.dim(-1)) return "rows of y have no common stride";
   if (const Verdict why = narrow(p, prep, 4, s.x)) return why;
   s.weights = prep.book<__nv_bfloat16>(s.n * s.x.k);
+  s.early = capability_of(p).code_arch >= dependent_arch;
   s.finished = bias.present && (bf16(y) || bf16(bias));
   plan_gate(p, prep, y_stride, s.gate);
   lt::Request request;
@@ -367,12 +369,23 @@ Verdict prepare_gemm(const Problem& p, Prepare& prep) {
 void run_gemm(const Launch& l) {
   const GemmState& s = l.state<GemmState>();
   const cudaStream_t stream = stream_of(l);
-  const void* x = narrowed(l, s.x);
+  // A norm is a kernel of its own; else x is rounded beside the weights.
+  const bool beside = s.x.copy && !normed(l.problem);
   void* weights = l.at<void>(s.weights);
-  visit_block(l.problem[RUDA_MATMUL_BLOCK_WEIGHTS].dtype(), [&](auto tag) {
-    block::run_decode<decltype(tag)::dtype>(l.ptr<const uint8_t>(RUDA_MATMUL_BLOCK_WEIGHTS), weights, s.n,
-                                            int(s.x.k / 8), s.row_bytes, stream);
-  });
+  const block::GemmOperands operands{.weights = l.ptr<const uint8_t>(RUDA_MATMUL_BLOCK_WEIGHTS),
+                                     .decoded = weights,
+                                     .x = beside ? l.ptr<const float>(RUDA_MATMUL_BLOCK_X) : nullptr,
+                                     .narrowed = beside ? l.at<void>(s.x.slot) : nullptr,
+                                     .early = s.early,
+                                     .units = int(s.x.k / 8),
+                                     .n = s.n,
+                                     .row_bytes = s.row_bytes,
+                                     .rows = s.x.rows,
+                                     .x_stride = s.x.stride,
+                                     .decode_blocks = 0};
+  visit_block(l.problem[RUDA_MATMUL_BLOCK_WEIGHTS].dtype(),
+              [&](auto tag) { block::run_operands<decltype(tag)::dtype>(operands, stream); });
+  const void* x = beside ? operands.narrowed : narrowed(l, s.x);
   void* y = l.ptr<void>(RUDA_MATMUL_BLOCK_Y);
   lt::Operands o{x, weights, s.finished ? l.at<void>(s.sums) : s.gate.on ? l.at<void>(s.gate.sums) : y};
   if (!s.finished) o.bias = static_cast<const float*>(bias_of(l));

@@ -126,6 +126,7 @@ struct Working {
   }
   // Lane 0 gets the result.
   __device__ static Joined<W> warp_join(uint32_t op, Joined<W> x) {
+    __syncwarp();  // lanes come from loops of different lengths; each shuffle would gather them anew
 #pragma unroll
     for (int offset = warp_threads / 2; offset; offset /= 2) x = join(op, x, shuffle_down(x, offset));
     return x;

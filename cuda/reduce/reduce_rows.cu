@@ -71,6 +71,7 @@ __global__ void __launch_bounds__(threads)
   int64_t at[2];
   strided_offsets(s.kept, here ? o : 0, at);
   auto joined = reduce_run<T, K>(s.op, x + at[1], 0, here ? s.reduced.elements : 0, r.vectors, lane, r.lanes);
+  __syncwarp();
   for (int offset = r.lanes / 2; offset; offset /= 2)
     joined = Work::join(s.op, joined, Work::shuffle_down(joined, offset));
   if (here && lane == 0) write(s.op, s.y_dtype, s.reduced.elements, y, at[0], joined);

@@ -98,8 +98,8 @@ enum {
 
 /** y[.., j] = sum_i x[.., i] * weights[j, i] + bias[j], the weights packed in blocks as a GGUF file has them.
  *
- *  With gamma, x[.., i] is first replaced by x[.., i] / sqrt(mean_l(x[.., l]^2) + eps) * gamma[i], as rms_norm
- *  computes it. With gated = 1, weights has the rows of a gate, then as many of its partner, and
+ *  With gamma, x[.., i] is first replaced by x[.., i] / sqrt(mean_l(x[.., l]^2) + eps) * gamma[i], as
+ *  rms_norm computes it. With gated = 1, weights has the rows of a gate, then as many of its partner, and
  *  y[.., j] = g / (1 + e^-g) * p with g the product of row j and p that of row n + j. Both save launches and
  *  passes over memory where one token goes through a layer.
  *

@@ -61,14 +61,27 @@ int64_t keep_top_p(SampleCandidate* c, int64_t count, double top_p, double* weig
   }
 }
 
+// The first of the largest; -1 where all are NaN or minus infinity. Eight maxima side by side wait for each
+// other less.
+int64_t first_largest(const float* logits, int64_t count) {
+  constexpr int64_t lanes = 8;
+  float top[lanes];
+  std::fill_n(top, lanes, -INFINITY);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    for (int64_t j = 0; j < lanes; ++j) top[j] = logits[i + j] > top[j] ? logits[i + j] : top[j];
+  for (; i < count; ++i) top[0] = logits[i] > top[0] ? logits[i] : top[0];
+  const float largest = *std::max_element(top, top + lanes);
+  if (largest == -INFINITY) return -1;
+  return std::find(logits, logits + count, largest) - logits;
+}
+
 }  // namespace
 
 int32_t sample_row(float* logits, int64_t vocab, const int32_t* history, int64_t count,
                    const SampleOptions& options, uint64_t& draws, const SampleScratch& scratch) noexcept {
   if (options.penalises()) penalise(logits, vocab, history, count, options, scratch.seen);
-  int64_t best = -1;
-  for (int64_t i = 0; i < vocab; ++i)
-    if (logits[i] > (best < 0 ? -INFINITY : logits[best])) best = i;
+  const int64_t best = first_largest(logits, vocab);
   const float scale = float(1 / options.temperature);
   if (best < 0 || options.greedy() || !std::isfinite(logits[best] * scale)) return int32_t(best);
 

@@ -125,7 +125,6 @@ RUDA_INLINE void weight_row(const uint8_t* p, int64_t k, const BlockActivations*
   if constexpr (Type == block_q4_0) row_of_32<FormatQ4_0, M>(p, k, from, groups, sums);
   if constexpr (Type == block_q5_0) row_of_32<FormatQ5_0, M>(p, k, from, groups, sums);
   if constexpr (Type == block_q5_1) row_of_32<FormatQ5_1, M>(p, k, from, groups, sums);
-  if constexpr (Type == block_q8_0) row_q8_0<M>(p, k, from, groups, sums);
   if constexpr (Type == block_q4_k) row_k<false, M>(p, k, from, groups, sums);
   if constexpr (Type == block_q5_k) row_k<true, M>(p, k, from, groups, sums);
   if constexpr (Type == block_q6_k) row_q6_k<M>(p, k, from, groups, sums);
@@ -162,7 +161,7 @@ RUDA_INLINE void four_rows(const BlockMatmul& call, int64_t m_begin, const Block
   const int64_t groups = (call.k + 127) / 128;
   const uint8_t* p = call.weights + n * call.weight_row_bytes;
   __m256 sums[M][4];
-  if constexpr (Type == block_q4_1) {
+  if constexpr (Type == block_q4_1 || Type == block_q8_0) {
     constexpr int side = M == 1 ? 4 : 2;
     RUDA_UNROLL
     for (int c = 0; c < 4; c += side) {
@@ -170,15 +169,24 @@ RUDA_INLINE void four_rows(const BlockMatmul& call, int64_t m_begin, const Block
       RUDA_UNROLL
       for (int i = 0; i < side; ++i)
         rows[i] = p + (c + i < count ? c + i : count - 1) * apart * call.weight_row_bytes;
-      F32 lanes[M][side], ends[M][side / 2];
-      rows_q4_1<M, side>(rows, call.k, from, groups, lanes, ends);
-      RUDA_UNROLL
-      for (int m = 0; m < M; ++m) RUDA_UNROLL
-      for (int i = 0; i < side; ++i) {
-        const F32 end = ends[m][i / 2];
-        sums[m][c + i] =
-            _mm256_add_ps(_mm256_add_ps(_mm512_castps512_ps256(lanes[m][i]), upper_half(lanes[m][i])),
-                          i % 2 ? upper_half(end) : _mm512_castps512_ps256(end));
+      if constexpr (Type == block_q8_0) {
+        F32 lanes[side][M];
+        rows_q8_0<M, side>(rows, call.k, from, groups, lanes);
+        RUDA_UNROLL
+        for (int m = 0; m < M; ++m) RUDA_UNROLL
+        for (int i = 0; i < side; ++i)
+          sums[m][c + i] = _mm256_add_ps(_mm512_castps512_ps256(lanes[i][m]), upper_half(lanes[i][m]));
+      } else {
+        F32 lanes[M][side], ends[M][side / 2];
+        rows_q4_1<M, side>(rows, call.k, from, groups, lanes, ends);
+        RUDA_UNROLL
+        for (int m = 0; m < M; ++m) RUDA_UNROLL
+        for (int i = 0; i < side; ++i) {
+          const F32 end = ends[m][i / 2];
+          sums[m][c + i] =
+              _mm256_add_ps(_mm256_add_ps(_mm512_castps512_ps256(lanes[m][i]), upper_half(lanes[m][i])),
+                            i % 2 ? upper_half(end) : _mm512_castps512_ps256(end));
+        }
       }
     }
     RUDA_UNROLL

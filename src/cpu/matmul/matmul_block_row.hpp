@@ -163,17 +163,26 @@ RUDA_INLINE void group_q8_0(const uint8_t* p, int count, const BlockActivations*
   }
 }
 
-template <int M>
-RUDA_INLINE void row_q8_0(const uint8_t* p, int64_t k, const BlockActivations* x, int64_t groups, F32* sums) {
+// Rows p[0..C-1] of k weights side by side: what one waits for, the others fill. The sums of a row do not
+// depend on C nor M.
+template <int M, int C>
+RUDA_INLINE void rows_q8_0(const uint8_t* const* rows, int64_t k, const BlockActivations* x, int64_t groups,
+                           F32 (*sums)[M]) {
+  RUDA_UNROLL
+  for (int c = 0; c < C; ++c) RUDA_UNROLL
+  for (int m = 0; m < M; ++m) sums[c][m] = _mm512_setzero_ps();
   const int64_t full = k / 128;
-  for (int64_t g = 0; g < full; ++g, p += 4 * 34) {
+  for (int64_t g = 0; g < full; ++g) RUDA_UNROLL
+  for (int c = 0; c < C; ++c) {
+    const uint8_t* p = rows[c] + 4 * 34 * g;
     _mm_prefetch((const char*)p + prefetch_distance, _MM_HINT_T0);
     _mm_prefetch((const char*)p + prefetch_distance + 64, _MM_HINT_T0);
     _mm_prefetch((const char*)p + prefetch_distance + 128, _MM_HINT_T0);
-    group_q8_0<M>(p, 4, x + g, groups, sums);
+    group_q8_0<M>(p, 4, x + g, groups, sums[c]);
   }
   const int rest = (int)(k / 32 & 3);
-  if (rest) group_q8_0<M>(p, rest, x + full, groups, sums);
+  if (rest) RUDA_UNROLL
+  for (int c = 0; c < C; ++c) group_q8_0<M>(rows[c] + 4 * 34 * full, rest, x + full, groups, sums[c]);
 }
 
 // The eight 6-bit scales and minima of a Q4_K or Q5_K block as floats.

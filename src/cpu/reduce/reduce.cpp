@@ -37,7 +37,7 @@ Axes make_axes(const Problem& p) {
       reduced.shape[reduced.rank] = x.shape[axis];
       reduced.strides[reduced.rank++] = x.strides[axis];
       reduced.elements *= x.shape[axis];
-      at_y += d.keepdims;
+      at_y += int(d.keepdims);
       continue;
     }
     kept_x.shape[kept_x.rank] = kept_y.shape[kept_y.rank] = x.shape[axis];

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 namespace ruda::jinja {
 
@@ -99,11 +100,10 @@ std::shared_ptr<const jinja::Template> Tokenizer::chat_template(std::string_view
     if (template_ && template_key_ == key) return template_;
   }
   auto made = std::make_shared<const jinja::Template>(*source);
-  auto gone = made;  // the former one, destroyed after the mutex is free
+  std::shared_ptr<const jinja::Template> former;  // destroyed after the mutex is free
   const std::lock_guard lock(*template_mutex);
   template_key_ = key;
-  gone.swap(template_);
-  template_ = made;
+  former = std::exchange(template_, made);
   return made;
 }
 
