@@ -21,6 +21,8 @@ CHECKS = ("memcheck", "racecheck", "synccheck", "initcheck")
 SMALL_BYTES, SMALL_SECONDS = 8 << 20, 2e-3
 # Cases in one process, and cases of one kernel in the short checks.
 SHARD, FEW = 150, 6
+# Fewer where a case takes many seconds.
+SLOW = {("racecheck", "sample"): 2, ("racecheck", "top_k"): 4, ("racecheck", "matmul"): 30}
 # What a case costs under each check: seconds, and times its own.
 COST = {"memcheck": (0.02, 50), "racecheck": (0.03, 500), "synccheck": (0.02, 100), "initcheck": (0.02, 100)}
 # Tests that run no cases but call the library themselves, up to this many seconds without the sanitizer.
@@ -91,7 +93,8 @@ def cost(check, cases, tests, suite):
     """Seconds: of the cases, and of those that their tests only prepare."""
     each, times = COST[check]
     prepared = sum(2 * suite.tests[test][0] for test in {case["key"][0] for case in cases} | set(tests))
-    return 1.5 + prepared + sum(each + times * case["seconds"] for case in cases)
+    slow = SHARD / SLOW.get((check, suite.op), SHARD)
+    return 1.5 + prepared + sum(each * slow + times * case["seconds"] for case in cases)
 
 
 def shards(suite, check):
@@ -106,7 +109,8 @@ def shards(suite, check):
     direct = [
         test for test, (seconds, count) in suite.tests.items() if count == 0 and seconds <= DIRECT_SECONDS[check]
     ]
-    found = [(True, must[at : at + SHARD], []) for at in range(0, len(must), SHARD)]
+    step = SLOW.get((check, suite.op), SHARD)
+    found = [(True, must[at : at + step], []) for at in range(0, len(must), step)]
     if direct:
         found.append((True, [], direct))
     if check in ("memcheck", "racecheck"):
@@ -163,11 +167,11 @@ def sanitize(options, deadline, programs):
         lines = ["case {} {} {}".format(*case["key"]) for case in cases] + [f"test {test}" for test in tests]
         picks.write_text("\n".join(lines) + "\n")
         ran.unlink(missing_ok=True)
-        command = [tool, "--tool", check, "--error-exitcode", "86", *suite.command(), "--pick", picks, "--list", ran]
+        command = [tool, "--tool", check, "--print-limit", "1000", "--error-exitcode", "86", *suite.command(), "--pick", picks, "--list", ran]
         # What may be left out ends by itself in time; 45 s are for the case that it is at.
         if not must:
             command += ["--seconds", str(min(60, left - 70))]
-        code, output, seconds = run(command, max(1, min(240, left)) if must else min(105, left))
+        code, output, seconds = run(command, max(1, left) if must else min(105, left))
         return code, output, seconds, ran.read_text().splitlines() if ran.exists() else []
 
     def note(job, outcome):

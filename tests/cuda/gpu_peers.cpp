@@ -229,8 +229,8 @@ RUDA_TEST(peers_kernels) {
   release({x, warm, y, z, graph, home});
 }
 
-// After a fault of one GPU CUDA may end the whole process's work on all of them: the other works on, or says so;
-// the CPU always works on.
+// After a fault of one GPU CUDA may end the whole process's work on all of them: the other works on, or says
+// so; the CPU always works on.
 RUDA_TEST(peers_fault) {
   if (in_child()) return;
   const Pair pair(env);
