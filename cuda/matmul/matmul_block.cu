@@ -196,6 +196,8 @@ Verdict prepare_staged(const Problem& p, Prepare& prep) {
   const Operand &x = p[RUDA_MATMUL_BLOCK_X], &w = p[RUDA_MATMUL_BLOCK_WEIGHTS], &y = p[RUDA_MATMUL_BLOCK_Y];
   if (x.outer() <= 4) return "up to 4 rows";
   if (w.align_log2 < 4) return "weights are not aligned to 16 bytes";
+  if (p.forced_kernel.empty() && tune::block_tall(w.dim(0)))
+    return "so many rows of weights fill a GPU as they are";
   if (capability_of(p).code_arch < 80) return "the GPU has no copies beside the computation";
   StagedState& s = prep.state<StagedState>();
   Narrowed& rows = s.x;
@@ -315,8 +317,10 @@ Verdict prepare_gemm(const Problem& p, Prepare& prep) {
   const Operand& bias = p[RUDA_MATMUL_BLOCK_BIAS];
   if (x.outer() <= 4) return "up to 4 rows";
   if (p.forced_kernel.empty()) {
-    if (x.outer() <= 64) return "up to 64 rows";
-    if (x.outer() < tune::block_gemm_rows && w.align_log2 >= 4) return "up to 128 rows";
+    if (x.outer() < tune::block_gemm_rows_tall) return "up to 16 rows";
+    if (!tune::block_tall(w.dim(0)) && x.outer() <= 64) return "up to 64 rows";
+    if (!tune::block_tall(w.dim(0)) && x.outer() < tune::block_gemm_rows && w.align_log2 >= 4)
+      return "up to 128 rows";
   }
   auto& device = static_cast<CudaDevice&>(p.device());
   lt::Context* context = lt::context_of(device, !p.forced_kernel.empty());

@@ -1,10 +1,9 @@
 // cuda/matmul/matmul_lt.cpp - matmul by cuBLASLt: one algorithm, picked when the plan is made.
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuBLASLt rounds the sums to a 16-bit c before it adds a bias, as an epilogue or as what c held before, and
+// cuBLASLt rounds the sums to a 16-bit c before it adds a bias, be it an epilogue or what c held before, and
 // its GELU is an approximation. So its own epilogues serve F32 results (bias, RELU) and RELU without a bias;
-// everything else takes F32 sums and one pass that adds, activates and rounds once. Sums of many rows are
-// made and finished in parts that stay in the second-level cache.
+// everything else takes F32 sums and one pass that adds, activates and rounds once.
 #include "matmul/matmul_lt.hpp"
 
 #include "core/error.hpp"
@@ -14,29 +13,16 @@
 
 #include <ruda/matmul.h>
 
-#include <algorithm>
-
 namespace ruda::cuda::matmul_lt {
 namespace {
 
 struct State {
   lt::Product product;
   Finish finish;
-  bool finished, sums_apart;      // a pass of our own follows; over sums in the workspace
-  bool widen_bias;                // a 16-bit bias as F32 for cuBLASLt
-  int64_t parts, a_part, c_part;  // of the rows, one after the other; bytes from one to the next
+  bool finished, sums_apart;  // a pass of our own follows; over sums in the workspace
+  bool widen_bias;            // a 16-bit bias as F32 for cuBLASLt
   WorkspaceSlot workspace, sums, bias;
 };
-
-constexpr int64_t part_bytes = 16 << 20;  // of sums: a turn of 128 x 256 tiles on an H200
-
-// Parts of whole tiles, or one.
-int64_t parts_of(int64_t rows, int64_t n) {
-  for (int64_t parts = 1; parts <= 64 && rows / parts >= 128; ++parts)
-    if (rows % parts == 0 && (parts == 1 || rows / parts % 128 == 0) && rows / parts * n * 4 <= part_bytes)
-      return parts;
-  return 1;
-}
 
 // One operand as a stack of matrices: element (i, j) of matrix p is at p * batch + i * row + j * col.
 struct Stack {
@@ -123,15 +109,6 @@ Verdict prepare(const Problem& p, Prepare& prep) {
     sa.rows *= count, sc.rows *= count;
     count = 1;
   }
-  State& s = prep.state<State>();
-  const bool relu = d.activation == RUDA_ACTIVATION_RELU;
-  const bool bias_inside = bias.present && c_f32 && !fp8;
-  s.finished = (bias.present && !bias_inside) || (d.activation && !(relu && !fp8));
-  s.sums_apart = s.finished && !c_f32;
-  s.parts = s.sums_apart && count == 1 ? parts_of(sa.rows, sc.cols) : 1;
-  sa.rows /= s.parts, sc.rows /= s.parts;
-  s.a_part = sa.rows * sa.row * dtype_info(a.dtype()).block_bytes;
-  s.c_part = sc.rows * sc.row * dtype_info(c.dtype()).block_bytes;
   lt::Matrix views[3];
   for (int i = 0; i < 3; ++i)
     if (!view_of(stacks[i], views[i])) return "no axis of an operand is dense";
@@ -143,11 +120,15 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   if (fp8 && device.capability().arch < 89) return "the GPU has no FP8 products";
   lt::Context* context = lt::context_of(device, !p.forced_kernel.empty());
   if (!context) return "libcublasLt.so.13 was not found, see ruda_backend_report";
+  State& s = prep.state<State>();
   lt::Request request;
   const Operand* operands[] = {&a, &b, &c};
   for (int i = 0; i < 3; ++i)
     views[i].type = lt::type_of(operands[i]->dtype()), views[i].alignment = 1u << operands[i]->align_log2;
-  if (s.parts > 1) views[0].alignment = std::min(views[0].alignment, 128u);
+  const bool relu = d.activation == RUDA_ACTIVATION_RELU;
+  const bool bias_inside = bias.present && c_f32 && !fp8;
+  s.finished = (bias.present && !bias_inside) || (d.activation && !(relu && !fp8));
+  s.sums_apart = s.finished && !c_f32;
   if (!s.finished)
     request.epilogue = relu && bias_inside ? lt::epilogue_relu | lt::epilogue_bias
                        : relu              ? lt::epilogue_relu
@@ -183,7 +164,6 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   if (!lt::make_product(context, request, s.product, note)) return "cuBLASLt has no algorithm";
   s.workspace = prep.book<std::byte>(int64_t(s.product.workspace_bytes));
   if (s.finished) note += s.sums_apart ? ", F32 sums finished apart" : ", finished in place";
-  if (s.parts > 1) note += format(" in %lld parts", static_cast<long long>(s.parts));
   prep.note(note);
   return nullptr;
 }
@@ -199,22 +179,18 @@ void run(const Launch& l) {
     run_widen(bias, s.finish.bias_dtype, l.at<float>(s.bias), s.finish.n, stream);
     bias = l.at<float>(s.bias);
   }
-  auto* c = l.ptr<std::byte>(RUDA_MATMUL_C);
-  const auto* a = l.ptr<const std::byte>(RUDA_MATMUL_A);
+  void* c = l.ptr<void>(RUDA_MATMUL_C);
   lt::Operands o;
-  o.b = l.ptr<const void>(RUDA_MATMUL_B);
+  o.a = l.ptr<const void>(RUDA_MATMUL_A), o.b = l.ptr<const void>(RUDA_MATMUL_B);
   o.c = s.sums_apart ? l.at<void>(s.sums) : c;
   o.bias = static_cast<const float*>(bias);
   o.a_scale = static_cast<const float*>(optional(RUDA_MATMUL_A_SCALE));
   o.b_scale = static_cast<const float*>(optional(RUDA_MATMUL_B_SCALE));
-  for (int64_t part = 0; part < s.parts; ++part) {
-    o.a = a + part * s.a_part;
-    lt::run_product(s.product, o, s.product.workspace_bytes ? l.at<void>(s.workspace) : nullptr, stream);
-    if (!s.finished) return;
-    Finish f = s.finish;
-    f.from = static_cast<const float*>(o.c), f.to = c + part * s.c_part, f.bias = bias;
-    run_finish(f, stream);
-  }
+  lt::run_product(s.product, o, s.product.workspace_bytes ? l.at<void>(s.workspace) : nullptr, stream);
+  if (!s.finished) return;
+  Finish f = s.finish;
+  f.from = static_cast<const float*>(o.c), f.to = c, f.bias = bias;
+  run_finish(f, stream);
   check_launch(l);
 }
 

@@ -10,13 +10,13 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 }  // namespace
 
 Gemv matmul_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k, int64_t step) {
-  // About half of the warps that fit at once: 62 a multiprocessor in two uneven turns took 19.5 us for
-  // 1x4096x4096 of bf16 on an H200. Several columns a warp pay for several rows: each of a is loaded, from
-  // the first-level cache, once for all columns.
+  // As in block_gemv: for 1x4096x4096 of bf16 on an H200, 62 warps a multiprocessor took 20 us, 31 took 26.
+  // Several columns a warp pay for several rows: each of a is loaded, from the first-level cache, once for
+  // all columns.
   const int64_t steps = ceil_div(k, step),
                 multiprocessors = gpu.multiprocessors > 0 ? gpu.multiprocessors : 1;
   Gemv choice{1, 1};
-  while (choice.splits < 4 && ceil_div(steps, choice.splits) > 4 && n * choice.splits < multiprocessors * 16)
+  while (choice.splits < 4 && ceil_div(steps, choice.splits) > 4 && n * choice.splits < multiprocessors * 48)
     choice.splits *= 2;
   const int64_t warps = n * choice.splits, enough = multiprocessors * (rows == 1 ? 32 : 8);
   if (warps >= 4 * enough)

@@ -139,12 +139,13 @@ typedef struct ruda_matmul_block_desc {
  *  processors with BF16 instructions and on GPUs; the rest computes as STRICT. On the CPU the bits of an
  *  element depend on its row of x and of weights alone, on the processor's level, and on whether x has more
  *  than 4 rows, never on the thread count; on a GPU on its row of x and of weights, on n and k, on the GPU's
- *  model, and on whether x has up to 4, up to 64 or more rows, in the last case also on how many and on
- *  NVIDIA's library. A row of x with NaN or Inf is computed as STRICT if among up to 4. Where the scale of a
- *  block is not finite, elements that use it are Inf or NaN. With gamma, x stands for its exact normalised
- *  row, a bf16 x counts as F32, and (k / 2 + 6) u S is added. Where gated, with E_g and E_p those bounds of g
- *  and p: (1.1 E_g + 8 u |silu(g)|) (|p| + E_p) + |silu(g)| E_p. On a GPU the workspace of more than 64 rows
- *  holds the weights as bf16. Deterministic; capturable. Source: the block formats of the GGUF project.
+ *  model, and on whether x has up to 4, 16, 64, 128 or more rows, where the last take NVIDIA's library also
+ *  on how many and on its version. A row of x with NaN or Inf is computed as STRICT if among up to 4. Where
+ *  the scale of a block is not finite, elements that use it are Inf or NaN. With gamma, x stands for its
+ *  exact normalised row, a bf16 x counts as F32, and (k / 2 + 6) u S is added. Where gated, with E_g and E_p
+ *  those bounds of g and p: (1.1 E_g + 8 u |silu(g)|) (|p| + E_p) + |silu(g)| E_p. On a GPU the workspace of
+ *  more than 16 rows may hold the weights as bf16. Deterministic; capturable. Source: the block formats of the
+ *  GGUF project.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
  *  (options, eps, gated, bias, reserved), RUDA_E_UNSUPPORTED. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_matmul_block_plan_create(ruda_context context,

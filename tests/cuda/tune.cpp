@@ -29,8 +29,8 @@ RUDA_TEST(tune_matmul_gemv) {
   const Capability h200 = gpu_of(132);
   CHECK(matmul_gemv(h200, 1, 576, 1536, 256).splits == 2, "a short matrix does not share k");
   CHECK(matmul_gemv(h200, 1, 4096, 4096, 256).columns == 1, "a matrix leaves multiprocessors idle");
-  CHECK(matmul_gemv(h200, 1, 4096, 4096, 256).splits == 1, "a matrix takes more turns than one");
-  CHECK(matmul_gemv(h200, 8, 4096, 4096, 256).columns == 2, "eight rows load a for every column");
+  CHECK(matmul_gemv(h200, 1, 4096, 4096, 256).splits == 2, "k is a long chain of loads");
+  CHECK(matmul_gemv(h200, 8, 4096, 4096, 256).columns == 4, "eight rows load a for every column");
 }
 
 RUDA_TEST(tune_block_gemv) {
