@@ -14,6 +14,18 @@ def table(head, rows):
     print()
 
 
+def operators(rows):
+    cells = []
+    for r in rows:
+        seconds, peer = r["median_s"], r.get("peer")
+        speed = f'{r["flops"] / seconds / 1e12:.1f} TFLOP/s' if r["flops"] > 50 * r["bytes"] else ""
+        cells.append(
+            [r["name"], f'`{r["kernel"]}`', f"{seconds * 1e6:.2f}", speed or f'{r["bytes"] / seconds / 1e9:.0f} GB/s']
+            + ([f'{peer["median_s"] * 1e6:.2f}', f'{peer["median_s"] / seconds:.2f}'] if peer else ["", ""])
+        )
+    table(["case", "kernel", "us", "speed", "peer us", "peer / ours"], cells)
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     parts = {path.stem[4:]: json.loads(path.read_text()) for path in sorted(folder.glob("gpu-*.json"))}
@@ -41,18 +53,13 @@ def main():
         )
     if "bench" in parts:
         print("## Operators\n\nMedians of event timings, the L2 cache flushed before each; `peer` is PyTorch in the same run.\n")
-        rows = []
         hosts = [r for r in parts["bench"]["result"]["rows"] if r["name"].startswith("host ")]
-        for r in parts["bench"]["result"]["rows"]:
-            if r in hosts:
-                continue
-            seconds, peer = r["median_s"], r.get("peer")
-            speed = f'{r["flops"] / seconds / 1e12:.1f} TFLOP/s' if r["flops"] > 50 * r["bytes"] else ""
-            rows.append(
-                [r["name"], f'`{r["kernel"]}`', f"{seconds * 1e6:.2f}", speed or f'{r["bytes"] / seconds / 1e9:.0f} GB/s']
-                + ([f'{peer["median_s"] * 1e6:.2f}', f'{peer["median_s"] / seconds:.2f}'] if peer else ["", ""])
-            )
-        table(["case", "kernel", "us", "speed", "peer us", "peer / ours"], rows)
+        rows = [r for r in parts["bench"]["result"]["rows"] if r not in hosts]
+        operators(rows)
+        if "bench-earlier" in parts:
+            print("Cases of an earlier run, whose peers the run above did not come to:\n")
+            known = {r["name"] for r in rows if r.get("peer")}
+            operators([r for r in parts["bench-earlier"]["result"]["rows"] if r.get("peer") and r["name"] not in known])
         if hosts:
             print("## Host\n\nTime of the calling thread in batches that leave room in the launch queue; min and median of 300.\n")
             table(

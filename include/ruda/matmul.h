@@ -144,8 +144,8 @@ typedef struct ruda_matmul_block_desc {
  *  the scale of a block is not finite, elements that use it are Inf or NaN. With gamma, x stands for its
  *  exact normalised row, a bf16 x counts as F32, and (k / 2 + 6) u S is added. Where gated, with E_g and E_p
  *  those bounds of g and p: (1.1 E_g + 8 u |silu(g)|) (|p| + E_p) + |silu(g)| E_p. On a GPU the workspace of
- *  more than 16 rows may hold the weights as bf16. Deterministic; capturable. Source: the block formats of the
- *  GGUF project.
+ *  more than 16 rows may hold the weights as bf16. Deterministic; capturable. Source: the block formats of
+ *  the GGUF project.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
  *  (options, eps, gated, bias, reserved), RUDA_E_UNSUPPORTED. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_matmul_block_plan_create(ruda_context context,
