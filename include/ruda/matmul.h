@@ -104,7 +104,7 @@ enum {
  *  and passes over memory where one token goes through a layer.
  *
  *  x        in   [.., k], rank 1..16; F32, BF16; rows dense (last stride 1), other strides free
- *  weights  in   [n, k], contiguous, at any address; Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 (k a multiple of 32), Q4_K,
+ *  weights  in   [n, k], contiguous, at any even address; Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 (k a multiple of 32), Q4_K,
  *                Q5_K, Q6_K (k a multiple of 256); read where they lie, never copied
  *  bias     in   [n], optional; F32, BF16; contiguous; none where gated
  *  y        out  [.., n]; F32, BF16; rows dense; [.., n / 2] where gated, n then is even
@@ -120,7 +120,7 @@ typedef struct ruda_matmul_block_desc {
   const ruda_tensor_desc* bias;  /* NULL = none */
   const ruda_tensor_desc* y;     /* NULL = contiguous */
   const ruda_tensor_desc* gamma; /* NULL = x as it is */
-  double eps;                    /* with gamma: finite and above 0, has no default; else 0 */
+  double eps;                    /* 0 = without gamma; with it finite and above 0 as F32 */
   uint32_t gated;                /* 0, 1 */
   uint32_t reserved;             /* 0 */
 } ruda_matmul_block_desc;

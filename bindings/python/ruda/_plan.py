@@ -3,6 +3,8 @@
 """A plan is made by ruda.plans.<op>(context, operands..., parameters..., options...) and called with its
 operands by name."""
 
+import operator
+
 from ._load import _raw
 from ._constants import BindKind
 from ._core import Handle, op_stream, read_text, register, wrap
@@ -16,10 +18,20 @@ class TensorDesc:
 
     def __init__(self, shape, dtype=DType.F32, strides=None):
         self.shape, self.dtype = extents(shape), dtype_from(dtype)
-        self.strides = None if strides is None else tuple(strides)
+        self.strides = None if strides is None else integers("strides", strides)
+        if self.strides is not None and len(self.strides) != len(self.shape):
+            raise ValueError(f"strides is {self.strides}, expected {len(self.shape)} numbers")
 
     def __repr__(self):
         return f"TensorDesc({list(self.shape)}, {self.dtype.name})"
+
+
+def integers(name, values):
+    """A tuple of Python integers; a float is none, whatever its value."""
+    try:
+        return tuple(map(operator.index, values))
+    except TypeError:
+        raise TypeError(f"{name} is {values!r}, expected integers") from None
 
 
 def encode(name, value):
@@ -168,8 +180,10 @@ class PagedSchedule(Handle):
         """Replaces the whole schedule; on an error the former one stays. tables: a row of pages for each
         sequence, shorter rows end without a page. lengths: tokens of each sequence, those of this step's
         queries included. sequence_ids and positions: one of each for a query."""
-        tables, lengths = [list(row) for row in tables], list(lengths)
-        sequence_ids, positions = list(sequence_ids), list(positions)
+        tables = [list(integers(f"tables[{i}]", row)) for i, row in enumerate(tables)]
+        lengths = list(integers("lengths", lengths))
+        sequence_ids = list(integers("sequence_ids", sequence_ids))
+        positions = list(integers("positions", positions))
         if len(tables) != len(lengths):
             raise ValueError(f"{len(tables)} tables and {len(lengths)} lengths are given")
         if len(sequence_ids) != len(positions):

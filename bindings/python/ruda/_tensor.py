@@ -109,7 +109,10 @@ def flatten(data):
 
 
 def extents(shape):
-    return (operator.index(shape),) if not isinstance(shape, (tuple, list)) else tuple(shape)
+    try:
+        return tuple(map(operator.index, shape if isinstance(shape, (tuple, list)) else (shape,)))
+    except TypeError:
+        raise TypeError(f"a shape is {shape!r}, expected integers") from None
 
 
 @register("tensor")

@@ -233,6 +233,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   State& s = prep.state<State>();
   read_shape(p, prep, s.shape);
   if (strict(p)) return wants_strict;
+  if (p[RUDA_MATMUL_BLOCK_X].outer() <= few_rows) return "up to 4 rows, which are not rounded to bf16";
   if (!read_rows(p, s.shape)) return no_stride;
   if (s.shape.k == 0) return empty_sum;
   if (s.shape.weight_row_bytes > INT32_MAX / 16) return "weight rows beyond 128 MiB";

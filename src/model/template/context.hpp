@@ -96,6 +96,9 @@ int64_t integer_argument(const Value& value, const char* what);
 std::string text_argument(const Value& value, const char* what);
 // Counts the work of looking for `what` in `text`, at worst the product of their sizes.
 void step_search(Evaluator& evaluator, std::string_view text, std::string_view what);
+// As the members find and rfind of std::string_view, in time that grows with the sum of both lengths.
+size_t find_text(std::string_view text, std::string_view what, size_t at = 0);
+size_t find_last_text(std::string_view text, std::string_view what);
 bool is_text_space(uint32_t code);
 std::string strip(std::string_view text, const std::string* chars, bool left, bool right);
 std::string replace_all(Evaluator& evaluator, std::string_view text, std::string_view from,

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
+#include <vector>
 
 namespace ruda::jinja {
 namespace {
@@ -202,7 +204,7 @@ bool contains(Evaluator& evaluator, const Value& container, const Value& value) 
   if (const std::string* text = container.text()) {
     if (!value.text()) fail_value("'in <str>' needs a str, found %s", value.type_name());
     step_search(evaluator, *text, *value.text());
-    return text->find(*value.text()) != text->npos;
+    return find_text(*text, *value.text()) != std::string_view::npos;
   }
   if (const Dict* dict = container.dict()) {
     evaluator.step(dict->pairs.size());
@@ -298,8 +300,33 @@ Items characters(Evaluator& evaluator, std::string_view text) {
   return out;
 }
 
+size_t find_text(std::string_view text, std::string_view what, size_t at) {
+  if (at > text.size()) return text.npos;
+  const void* found = memmem(text.data() + at, text.size() - at, what.data(), what.size());
+  return found ? size_t(static_cast<const char*>(found) - text.data()) : text.npos;
+}
+
+// Knuth, Morris and Pratt from the end.
+size_t find_last_text(std::string_view text, std::string_view what) {
+  if (what.empty()) return text.size();
+  const auto wanted = [&](size_t i) { return what[what.size() - 1 - i]; };
+  std::vector<size_t> shorter(what.size());  // of the first i + 1 characters: the longest border
+  for (size_t i = 1, length = 0; i < what.size(); ++i) {
+    while (length && wanted(i) != wanted(length)) length = shorter[length - 1];
+    length += wanted(i) == wanted(length);
+    shorter[i] = length;
+  }
+  size_t length = 0;
+  for (size_t at = text.size(); at-- > 0;) {
+    while (length && text[at] != wanted(length)) length = shorter[length - 1];
+    length += text[at] == wanted(length);
+    if (length == what.size()) return at;
+  }
+  return text.npos;
+}
+
 void step_search(Evaluator& evaluator, std::string_view text, std::string_view what) {
-  evaluator.step(1 + text.size() / 64 + text.size() / 64 * std::min(what.size(), text.size()) / 64);
+  evaluator.step(1 + text.size() / 64 + what.size() / 64);
 }
 
 bool is_text_space(uint32_t code) {
@@ -355,7 +382,7 @@ std::string replace_all(Evaluator& evaluator, std::string_view text, std::string
   } else {
     step_search(evaluator, text, from);
     for (; count != 0; count -= count > 0) {
-      const size_t found = text.find(from, at);
+      const size_t found = find_text(text, from, at);
       if (found == text.npos) break;
       evaluator.step();
       put(text.substr(at, found - at));

@@ -60,7 +60,7 @@ Value find_method(Evaluator& evaluator, const std::string& text, Arguments& argu
                   bool must) {
   const std::string what = required_text(arguments, 0, "sub");
   step_search(evaluator, text, what);
-  const size_t at = right ? text.rfind(what) : text.find(what);
+  const size_t at = right ? find_last_text(text, what) : find_text(text, what);
   if (at == text.npos && must) fail_value("substring not found");
   if (at == text.npos) return int64_t{-1};
   return int64_t(text::count_chars(std::string_view(text).substr(0, at)));
@@ -71,7 +71,8 @@ Value count_method(Evaluator& evaluator, const std::string& text, Arguments& arg
   step_search(evaluator, text, what);
   if (what.empty()) return int64_t(text::count_chars(text)) + 1;
   int64_t count = 0;
-  for (size_t at = text.find(what); at != text.npos; at = text.find(what, at + what.size())) ++count;
+  for (size_t at = find_text(text, what); at != text.npos; at = find_text(text, what, at + what.size()))
+    ++count;
   return count;
 }
 
@@ -100,7 +101,7 @@ Value partition_method(Evaluator& evaluator, const std::string& text, Arguments&
   const std::string separator = required_text(arguments, 0, "sep");
   if (separator.empty()) fail_value("empty separator");
   step_search(evaluator, text, separator);
-  const size_t at = right ? text.rfind(separator) : text.find(separator);
+  const size_t at = right ? find_last_text(text, separator) : find_text(text, separator);
   Items parts;
   if (at == text.npos) {
     parts = {Value(text), Value(std::string()), Value(std::string())};
@@ -334,7 +335,7 @@ Items split_text(Evaluator& evaluator, std::string_view text, const std::string*
     if (separator->empty()) fail_value("empty separator");
     step_search(evaluator, text, *separator);
     while (count != 0) {
-      const size_t at = right ? text.rfind(*separator) : text.find(*separator);
+      const size_t at = right ? find_last_text(text, *separator) : find_text(text, *separator);
       if (at == text.npos) break;
       if (right) {
         put(text.substr(at + separator->size()));

@@ -6,7 +6,7 @@
 
 #include <ruda/matmul.h>
 
-#include <cmath>
+#include <cfloat>
 
 RUDA_DECLARE_KERNELS(matmul_block)
 
@@ -25,8 +25,8 @@ Problem check(ruda_context context, const ruda_matmul_block_desc* desc) {
   c.require(d.reserved == 0, RUDA_E_ARGUMENT, "reserved is %u, expected 0", d.reserved);
   c.require(!d.gated || !d.bias, RUDA_E_ARGUMENT, "bias is given, but gated is 1, which takes none");
   if (d.gamma)
-    c.require(std::isfinite(d.eps) && d.eps > 0, RUDA_E_ARGUMENT, "eps is %g, expected finite and above 0",
-              d.eps);
+    c.require(d.eps >= double(FLT_TRUE_MIN) && d.eps <= double(FLT_MAX), RUDA_E_ARGUMENT,
+              "eps is %g, expected finite and above 0 as F32", d.eps);
   else
     c.require(d.eps == 0, RUDA_E_ARGUMENT, "eps is %g, but gamma is NULL, expected 0", d.eps);
   c.in("x", d.x).in("weights", d.weights).in_optional("bias", d.bias);

@@ -133,6 +133,19 @@ class CoreTest(unittest.TestCase):
             self.assertEqual(caught.exception.name, "RUDA_E_INDEX")
             with self.assertRaises(ValueError):
                 schedule.set([], [1], [], [])
+            for numbers in (([[1.5e-323]], [1], [0], [0]), ([[0]], [1.0], [0], [0]), ([[0]], [1], [0], [0.0])):
+                with self.assertRaisesRegex(TypeError, "expected integers"):
+                    schedule.set(*numbers)
+
+    def test_numbers_of_a_desc(self):
+        for shape, strides in (((2, 3), (1.5e-323, 5e-324)), ((2.0, 3), None), ((2, 3), "ab")):
+            with self.assertRaisesRegex(TypeError, "expected integers"):
+                ruda.TensorDesc(shape, strides=strides)
+        with self.assertRaisesRegex(ValueError, "expected 2 numbers"):
+            ruda.TensorDesc((2, 3), strides=(3,))
+        x, w = ruda.TensorDesc((1, 32)), ruda.TensorDesc((4, 32), ruda.Q4_0)
+        with ruda.plans.matmul_block(self.ctx, x=x, weights=w) as plan:
+            self.assertIn("matmul_block", plan.explain())
 
     def test_fill(self):
         self.assertEqual(self.ctx.full((2, 2), 2.5).tolist(), [[2.5, 2.5], [2.5, 2.5]])

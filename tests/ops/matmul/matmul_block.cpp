@@ -227,6 +227,8 @@ RUDA_TEST(matmul_block_norm_and_gate_rules) {
   attempt(RUDA_E_ARGUMENT, [](Desc d) { d.reserved = 1; });
   attempt(RUDA_E_ARGUMENT, [](Desc d) { d.eps = 0; });
   attempt(RUDA_E_ARGUMENT, [](Desc d) { d.eps = NAN; });
+  attempt(RUDA_E_ARGUMENT, [](Desc d) { d.eps = 1e-46; });
+  attempt(RUDA_E_ARGUMENT, [](Desc d) { d.eps = 1e39; });
   attempt(RUDA_E_ARGUMENT, [](Desc d) { d.gamma = nullptr; });
   attempt(RUDA_E_ARGUMENT, [&](Desc d) { d.bias = op.desc(BIAS); });
   attempt(RUDA_E_SHAPE, [&](Desc d) { d.gamma = op.desc(BIAS); });
@@ -285,6 +287,20 @@ RUDA_TEST(matmul_block_leading_and_strides) {
     check_case(env, {format, {16}, 40, 256, RUDA_BF16, RUDA_BF16, false, {288, 1}, {64, 1}});
     // Outer axes that do not collapse to one stride.
     check_case(env, {format, {2, 3}, 20, 256, RUDA_F32, RUDA_F32, false, {256, 600, 1}, {}});
+  }
+}
+
+// The bound of up to four rows holds whatever kernel is asked for, also by autotuning.
+RUDA_TEST(matmul_block_few_rows_keep_their_bound) {
+  for (int64_t m : {1, 4}) {
+    OpRun op(env, "matmul_block");
+    op.random_input(X, RUDA_F32, {m, 512});
+    op.input_bytes(W, RUDA_Q8_0, {64, 512}, random_blocks(env, RUDA_Q8_0, 64, 512));
+    op.output(Y, RUDA_F32, {m, 64});
+    op.each_kernel(creator(env, op, false), [&](const std::string& kernel) {
+      CHECK(!kernel.ends_with("amx") && !kernel.ends_with("bf16_dot") && !kernel.ends_with("mma"),
+            "%s takes %lld rows", kernel.c_str(), (long long)m);
+    });
   }
 }
 
