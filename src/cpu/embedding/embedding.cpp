@@ -105,7 +105,8 @@ void run(const Launch& l) {
     check_ids<T>(l, s);
     pool_of(l).ranges(s.count, grain, [&](int64_t begin, int64_t end, int part) {
       l.stop.check();
-      gather<T>(l, s, kernel, begin, end, l.at<float>(s.scratch) + part * s.cols);
+      float* scratch = l.at<float>(s.scratch);  // null where no row is decoded
+      gather<T>(l, s, kernel, begin, end, scratch ? scratch + part * s.cols : nullptr);
     });
   });
 }
