@@ -104,8 +104,8 @@ enum {
  *  and passes over memory where one token goes through a layer.
  *
  *  x        in   [.., k], rank 1..16; F32, BF16; rows dense (last stride 1), other strides free
- *  weights  in   [n, k], contiguous, at any even address; Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 (k a multiple of 32), Q4_K,
- *                Q5_K, Q6_K (k a multiple of 256); read where they lie, never copied
+ *  weights  in   [n, k], contiguous, at any even address; Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 (k a multiple of 32),
+ *                Q4_K, Q5_K, Q6_K (k a multiple of 256); read where they lie, never copied
  *  bias     in   [n], optional; F32, BF16; contiguous; none where gated
  *  y        out  [.., n]; F32, BF16; rows dense; [.., n / 2] where gated, n then is even
  *  gamma    in   [k], optional; F32, contiguous; k then is above 0
