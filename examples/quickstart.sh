@@ -39,12 +39,19 @@ if [ ${#packages[@]} -gt 0 ]; then
     { tail -n 5 "$root/.quickstart.log" >&2; die "apt-get could not install ${packages[*]}"; }
 fi
 
+# The CUDA half takes minutes to compile, so a machine without an NVIDIA GPU goes without it unless asked.
+cuda=auto
+if [ "$backend" != cuda ] && ! compgen -G '/dev/nvidia[0-9]*' >/dev/null && [ ! -e /dev/dxg ]; then cuda=disabled; fi
 if [ ! -f "$build/build.ninja" ]; then
-  meson setup "$build" "$root" -Dbuildtype=release -Dtests=false >"$root/.quickstart.log" 2>&1 ||
+  meson setup "$build" "$root" -Dbuildtype=release -Dtests=false -Dcuda=$cuda >"$root/.quickstart.log" 2>&1 ||
     { tail -n 20 "$root/.quickstart.log" >&2; die "meson setup failed"; }
+elif [ $cuda = auto ]; then
+  meson configure "$build" -Dcuda=auto >"$root/.quickstart.log" 2>&1 || die "meson configure failed"
 fi
 if grep -q RUDA_WITH_CUDA=1 "$build/build.ninja"; then
   say "building both halves, CPU and CUDA (log: .quickstart.log)"
+elif [ $cuda = disabled ] && { command -v nvcc || [ -x /usr/local/cuda/bin/nvcc ]; } >/dev/null; then
+  say "no NVIDIA GPU: building the CPU half, --backend cuda builds both (log: .quickstart.log)"
 else
   say "no CUDA toolkit (nvcc and its static runtime): building the CPU half (log: .quickstart.log)"
 fi

@@ -172,7 +172,12 @@ static ruda_status rudax_read_many(rudax_reader* r, const rudax_field* field, in
   size_t bytes = 8;
   r->arena_used += 8 * ((size_t)count + 1);
   if (tag == 's') {
-    for (int64_t i = 0; i < count; ++i) data[i] = (char)r->values[i];
+    for (int64_t i = 0; i < count; ++i) {
+      data[i] = (char)r->values[i];
+      if (!data[i])
+        return rudax_fail(RUDA_E_ARGUMENT, "%s: %s holds a NUL at byte %lld", r->op, field->name,
+                          (long long)i);
+    }
     data[count] = 0;
   } else {
     if (field->kind == RUDAX_U32_ARRAY || field->kind == RUDAX_I32_ARRAY || field->kind == RUDAX_BOOL_ARRAY ||

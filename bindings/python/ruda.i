@@ -34,6 +34,18 @@
 %enddef
 %include "ruda_handles.i"
 
+// Scalars: the message names the parameter and the value. A float is no integer, whatever its value.
+%typemap(in) uint32_t, int32_t, uint64_t, int64_t, ruda_bool %{
+  if (!rudapy_integer($input, "$1_name", ($1_ltype)-1 > 0, sizeof $1, &$1)) SWIG_fail;
+%}
+%typemap(in) double, float %{
+  if (!rudapy_real($input, "$1_name", sizeof $1, &$1)) SWIG_fail;
+%}
+%typemap(in) const char * %{
+  if (!rudapy_text($input, "$1_name", &$1)) SWIG_fail;
+%}
+%typemap(freearg) const char * ""
+
 %typemap(in, numinputs=0) uint32_t * (uint32_t number = 0), uint64_t * (uint64_t number = 0) %{
   $1 = &number;
 %}

@@ -109,6 +109,80 @@ static int rudapy_handle(PyObject* object, const char* name, void** handle) {
   return 1;
 }
 
+/* ---- scalars and texts ---- */
+
+static void rudapy_store(void* to, size_t bytes, long long value) {
+  if (bytes == 4) {
+    const int32_t word = (int32_t)value;
+    memcpy(to, &word, sizeof word);
+  } else {
+    memcpy(to, &value, sizeof value);
+  }
+}
+
+/* An integer of 4 or 8 bytes. */
+static int rudapy_integer(PyObject* object, const char* name, int is_unsigned, size_t bytes, void* to) {
+  PyObject* number = PyNumber_Index(object);
+  if (!number) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError))
+      PyErr_Format(PyExc_TypeError, "%s is %R, expected an integer", name, object);
+    return 0;
+  }
+  const long long least = is_unsigned ? 0 : bytes == 4 ? INT32_MIN : INT64_MIN;
+  const unsigned long long most =
+      bytes == 4 ? (is_unsigned ? UINT32_MAX : INT32_MAX) : (is_unsigned ? UINT64_MAX : INT64_MAX);
+  int beyond;
+  long long value = PyLong_AsLongLongAndOverflow(number, &beyond);
+  int fits = !beyond && value >= least && (value < 0 || (unsigned long long)value <= most);
+  if (beyond > 0 && most > INT64_MAX) {
+    value = (long long)PyLong_AsUnsignedLongLong(number);
+    fits = !PyErr_Occurred();
+    PyErr_Clear();
+  }
+  Py_DECREF(number);
+  if (!fits) {
+    PyErr_Format(PyExc_OverflowError, "%s is %R, expected %lld to %llu", name, object, least, most);
+    return 0;
+  }
+  rudapy_store(to, bytes, value);
+  return 1;
+}
+
+/* A float or a double: any real number. */
+static int rudapy_real(PyObject* object, const char* name, size_t bytes, void* to) {
+  const double value = PyFloat_AsDouble(object);
+  if (value == -1 && PyErr_Occurred()) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError))
+      PyErr_Format(PyExc_TypeError, "%s is %R, expected a number", name, object);
+    return 0;
+  }
+  const float single = (float)value;
+  memcpy(to, bytes == sizeof single ? (const void*)&single : (const void*)&value, bytes);
+  return 1;
+}
+
+/* A text that ends with its first NUL; None is NULL. It lives as long as the object. */
+static int rudapy_text(PyObject* object, const char* name, char** to) {
+  Py_ssize_t bytes = 0;
+  *to = NULL;
+  if (object == Py_None) return 1;
+  if (PyBytes_Check(object)) {
+    *to = PyBytes_AS_STRING(object);
+    bytes = PyBytes_GET_SIZE(object);
+  } else if (PyUnicode_Check(object)) {
+    *to = (char*)PyUnicode_AsUTF8AndSize(object, &bytes);
+    if (!*to) return 0;
+  } else {
+    PyErr_Format(PyExc_TypeError, "%s is %R, expected a text", name, object);
+    return 0;
+  }
+  if (memchr(*to, 0, (size_t)bytes)) {
+    PyErr_Format(PyExc_ValueError, "%s is %R, which holds a NUL", name, object);
+    return 0;
+  }
+  return 1;
+}
+
 /* ---- arrays of numbers and handles ---- */
 
 typedef struct {

@@ -70,6 +70,9 @@ void PagedSchedule::check(const Given& g) {
                    capacity_.pages);
         continue;
       }
+      RUDA_CHECK(row[j] != no_page, RUDA_E_INDEX, arg_tables,
+                 "tables[%u][%u] is RUDA_NO_PAGE, expected below %u: length %u needs %u pages", s, j,
+                 capacity_.pages, g.lengths[s], needed);
       RUDA_CHECK(row[j] < capacity_.pages, RUDA_E_INDEX, arg_tables,
                  "tables[%u][%u] is %u, expected below %u: length %u needs %u pages", s, j, row[j],
                  capacity_.pages, g.lengths[s], needed);

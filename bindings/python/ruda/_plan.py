@@ -81,7 +81,8 @@ def make(context, op, fields, options):
 
 @register("plan")
 class Plan(Handle):
-    """An operator prepared for fixed layouts. Call it with a tensor for each operand, outputs too."""
+    """An operator prepared for fixed layouts. Call it with a tensor for each operand, outputs too; None is an
+    operand that is left out."""
 
     __slots__ = ("_slots",)
 
@@ -139,6 +140,8 @@ class Plan(Handle):
         for name, value in operands.items():
             if name not in self._slots:
                 raise TypeError(f"{self.op} has no operand {name}: it has {', '.join(self._slots)}")
+            if value is None:
+                continue
             values.append(self._slots[name][0])
             if isinstance(value, Tensor):
                 values += (BindKind.TENSOR, value._h)
@@ -146,8 +149,10 @@ class Plan(Handle):
                 values += (BindKind.HANDLE, value._h)
             elif isinstance(value, float):
                 values += (BindKind.F64, value)
-            else:
+            elif hasattr(value, "__index__"):
                 values += (BindKind.I64, value)
+            else:
+                raise TypeError(f"{name} is a {type(value).__name__}, expected a tensor, a handle or a number")
         s, _ = op_stream(stream, *operands.values())
         _raw.rudax_plan_execute(
             self._h,

@@ -340,6 +340,8 @@ class Session(Handle):
     def generate(self, *, max_tokens=0, stops=(), cancel=None):
         """Yields pieces of text until the turn ends, max_tokens were generated (0 = no limit) or a stop text
         appears; the stop text itself is not yielded. finish tells afterwards what ended it."""
+        if not hasattr(max_tokens, "__index__"):
+            raise TypeError(f"max_tokens is {max_tokens!r}, expected an integer")
         if max_tokens < 0:
             raise ValueError(f"max_tokens is {max_tokens}, expected 0 or more")
         self._finish = Finish.NONE

@@ -266,6 +266,30 @@ class CoreTest(unittest.TestCase):
             ruda.rms_norm(t, [1.0, 1.0], 1e-6)
         with self.assertRaises(TypeError):
             ruda.rms_norm(t, t, "eps")
+        for wrong, error, text in (
+            (-1, OverflowError, "op is -1, expected 0 to 4294967295"),
+            (1 << 32, OverflowError, "op is 4294967296, expected 0 to 4294967295"),
+            (1.0, TypeError, "op is 1.0, expected an integer"),
+            ("add", TypeError, "op is 'add', expected an integer"),
+        ):
+            with self.assertRaisesRegex(error, text):
+                ruda.binary(t, b=t, op=wrong)
+        with self.assertRaisesRegex(TypeError, "eps is 'eps', expected a number"):
+            ruda.rms_norm(t, t, "eps")
+        with self.assertRaisesRegex(OverflowError, "page_size is -1, expected 0 to 4294967295"):
+            ruda.PagedSchedule(self.ctx, page_size=-1, pages=1, max_sequences=1, max_queries=1, max_table_pages=1)
+        with self.assertRaisesRegex(ValueError, "op is 'add.*mul', which holds a NUL"):
+            ruda._plan.op_kernels("add\0mul")
+        with self.assertRaisesRegex(TypeError, "op is 3, expected a text"):
+            ruda._plan.op_kernels(3)
+        x = ruda.TensorDesc(2)
+        with self.assertRaisesRegex(ruda.ArgumentError, "kernel holds a NUL at byte 4"):
+            ruda.plans.binary(self.ctx, a=x, b=x, op=ruda.Binary.ADD, kernel="cpu/\0binary")
+        with ruda.plans.binary(self.ctx, a=x, b=x, op=ruda.Binary.ADD) as plan:
+            with self.assertRaisesRegex(ruda.ArgumentError, "slot 1 .b. of binary is not bound"):
+                plan(a=t, b=None, y=t)
+            with self.assertRaisesRegex(TypeError, "b is a dict, expected a tensor"):
+                plan(a=t, b={}, y=t)
         with self.assertRaises(TypeError):
             ruda._raw.ruda_stream_sync(t._h)
         with self.assertRaises(TypeError):

@@ -155,6 +155,8 @@ class SessionTest(unittest.TestCase):
             ruda.Session()
         with self.model.session() as session, self.assertRaises(ValueError):
             list(session.chat(QUESTION, max_tokens=-1))
+        with self.model.session() as session, self.assertRaisesRegex(TypeError, "max_tokens is 1.5, expected"):
+            list(session.chat(QUESTION, max_tokens=1.5))
         with self.model.session() as session, self.assertRaises(ruda.ArgumentError) as caught:
             list(session.chat([]))
         self.assertIn("count is 0, expected at least 1 message", str(caught.exception))

@@ -404,7 +404,8 @@ RUDA_TEST(paged_schedule_hostile) {
               "needs 1073741824 pages of 4");
   CHECK_FAILS(attempt([](Args& a) { a.tables[3] = 8; }), RUDA_E_INDEX, 2,
               "tables[1][1] is 8, expected below 8");
-  CHECK_FAILS(attempt([](Args& a) { a.tables[3] = none; }), RUDA_E_INDEX, 2, "tables[1][1] is 4294967295");
+  CHECK_FAILS(attempt([](Args& a) { a.tables[3] = none; }), RUDA_E_INDEX, 2,
+              "tables[1][1] is RUDA_NO_PAGE, expected below 8");
   CHECK_FAILS(attempt([](Args& a) {
                 a.lengths[1] = 4;
                 a.positions[1] = 3;
