@@ -9,7 +9,7 @@ set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 
 required="g++ ninja-build pkg-config python3 libcmocka-dev nlohmann-json3-dev libpcre2-dev libutf8proc-dev"
-wanted="ccache clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 abigail-tools binutils valgrind python3-venv python3-pip
+wanted="ccache clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 cppcheck abigail-tools binutils valgrind python3-venv python3-pip
   python3-dev swig mono-mcs mono-runtime libmono-system-core4.0-cil openjdk-17-jdk-headless"
 
 missing() {

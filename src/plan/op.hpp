@@ -95,9 +95,9 @@ class Prepare {
   // State with a destructor: library handles, packed constants.
   template <class T>
   T& own(std::unique_ptr<T> object) {
-    T& ref = *object;
+    T* kept = object.get();
     owned_.push_back(std::shared_ptr<void>(std::move(object)));
-    return ref;
+    return *kept;
   }
   void not_capturable() { capturable_ = false; }
   void not_deterministic() { deterministic_ = false; }
