@@ -95,9 +95,8 @@ class Prepare {
   // State with a destructor: library handles, packed constants.
   template <class T>
   T& own(std::unique_ptr<T> object) {
-    T* kept = object.get();
-    owned_.push_back(std::shared_ptr<void>(std::move(object)));
-    return *kept;
+    owned_.push_back(std::shared_ptr<T>(std::move(object)));
+    return *static_cast<T*>(owned_.back().get());
   }
   void not_capturable() { capturable_ = false; }
   void not_deterministic() { deterministic_ = false; }
