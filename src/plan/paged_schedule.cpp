@@ -129,12 +129,13 @@ void PagedSchedule::check_advance() {
     const uint32_t next = length / page_size();
     const uint32_t* row = table(s);
     RUDA_CHECK(next < capacity_.max_table_pages && row[next] < capacity_.pages, RUDA_E_STATE, 0,
-               "schedule: sequence %u of length %u needs page %u of its table, which holds none", s,
-               length + 1, next);
+               "schedule: to grow to length %u, sequence %u needs tables[%u][%u], which holds no page",
+               length + 1, s, s, next);
     const uint32_t* twin = std::find(row, row + next, row[next]);
-    RUDA_CHECK(twin == row + next, RUDA_E_STATE, 0,
-               "schedule: sequence %u of length %u needs page %u of its table, which repeats that at %u", s,
-               length + 1, next, unsigned(twin - row));
+    RUDA_CHECK(
+        twin == row + next, RUDA_E_STATE, 0,
+        "schedule: to grow to length %u, sequence %u needs tables[%u][%u], which repeats tables[%u][%u]",
+        length + 1, s, s, next, s, unsigned(twin - row));
   }
   RUDA_CHECK(live <= capacity_.max_queries, RUDA_E_STATE, 0,
              "schedule: %u sequences have tokens, max_queries is %u", live, capacity_.max_queries);

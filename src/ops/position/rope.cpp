@@ -40,8 +40,8 @@ Problem check(ruda_context context, const ruda_rope_desc* desc) {
   const int64_t head_dim = c[RUDA_ROPE_X].dim(2),
                 rotary_dim = params.rotary_dim ? params.rotary_dim : head_dim;
   c.require(rotary_dim >= 0 && rotary_dim <= head_dim && rotary_dim % 2 == 0, RUDA_E_SHAPE,
-            "rotary_dim is %lld, expected even and 0..%lld, the head_dim of x", (long long)rotary_dim,
-            (long long)head_dim);
+            "rotary_dim is %lld%s, expected even and 0..%lld, the head_dim of x", (long long)rotary_dim,
+            params.rotary_dim ? "" : " (0 stands for head_dim)", (long long)head_dim);
   c.dtype(RUDA_ROPE_FREQUENCIES, Types<float>{}).rank(RUDA_ROPE_FREQUENCIES, 1, 1);
   c.dim(RUDA_ROPE_FREQUENCIES, 0, rotary_dim / 2).contiguous(RUDA_ROPE_FREQUENCIES);
   c.out_like("y", d.y, RUDA_ROPE_X).dense_rows(RUDA_ROPE_Y).alias(RUDA_ROPE_Y, RUDA_ROPE_X);
