@@ -47,12 +47,6 @@ Call Linear::call(const Product& p) const {
   return call;
 }
 
-void Linear::run(ruda_stream stream, ruda_workspace workspace, const Product& p,
-                 const ruda_exec_opts* opts) const {
-  const Call call = this->call(p);
-  ok(ruda_plan_execute(plan_.get(), stream, workspace, call.bindings.data(), call.count, opts));
-}
-
 ruda_plan_info Linear::info() const {
   ruda_plan_info info = RUDA_PLAN_INFO_INIT;
   ok(ruda_plan_query(plan_.get(), &info));

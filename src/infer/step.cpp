@@ -116,10 +116,15 @@ const Linear& Step::linear(const Product& p) {
   return made;
 }
 
-void Step::need_all(const std::vector<Product>& products) {
+std::vector<Call> Step::calls_of(const std::vector<Product>& products) {
+  std::vector<Call> calls;
   uint64_t bytes = 0;
-  for (const Product& p : products) bytes += call_workspace_bytes(*linear(p).call(p).program);
+  for (const Product& p : products) {
+    calls.push_back(linear(p).call(p));
+    bytes += call_workspace_bytes(*calls.back().program);
+  }
   workspace_bytes_ = std::max(workspace_bytes_, bytes);
+  return calls;
 }
 
 std::vector<Product> Step::attention_products(const model::LayerWeights& l) const {
@@ -274,13 +279,12 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
     ok(ruda_plan_query(plan->get(), &info));
     need(info);
   }
-  for (const model::LayerWeights& l : w.layers) {
-    need_all(attention_products(l));
-    linear({context_, l.output, hidden_row_, middle_ ? middle_ : delta_});
-    need_all(gate_up_products(l));
-    linear({gated_, l.down, middle_row_, middle_ ? hidden_ : delta_});
-  }
-  linear({last_normed_, w.output, none_, logits_});
+  for (const model::LayerWeights& l : w.layers)
+    calls_.push_back({calls_of(attention_products(l)),
+                      calls_of({{context_, l.output, hidden_row_, middle_ ? middle_ : delta_}}),
+                      calls_of(gate_up_products(l)),
+                      calls_of({{gated_, l.down, middle_row_, middle_ ? hidden_ : delta_}})});
+  logits_call_ = calls_of({{last_normed_, w.output, none_, logits_}});
   ok(ruda_workspace_create(context, workspace_bytes_, workspace_.out()));
 }
 
@@ -290,14 +294,7 @@ void Step::execute(const Owned<ruda_plan>& plan, std::initializer_list<ruda_bind
                        uint32_t(bindings.size()), opts));
 }
 
-void Step::multiply(const Product& product, const ruda_exec_opts* opts) {
-  linear(product).run(handle_of<ruda_stream>(*stream_), workspace_.get(), product, opts);
-}
-
-void Step::multiply_all(const std::vector<Product>& products, const ruda_exec_opts* opts) {
-  if (products.size() == 1) return multiply(products[0], opts);
-  std::vector<Call> calls;
-  for (const Product& p : products) calls.push_back(linear(p).call(p));
+void Step::multiply(const std::vector<Call>& calls, const ruda_exec_opts* opts) {
   StopSign stop;
   if (opts) stop.cancel = &get<Cancel>(opts->cancel, -1, "cancel");
   execute_all(calls, *stream_, get<Workspace>(workspace_.get(), -1, "workspace"), stop);
@@ -305,6 +302,7 @@ void Step::multiply_all(const std::vector<Product>& products, const ruda_exec_op
 
 void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
   const model::LayerWeights& l = model_.weights().layers[index];
+  const LayerCalls& products = calls_[index];
   const auto rotate = [&](const Owned<ruda_plan>& plan, const Ref<Tensor>& x) {
     if (frequencies_)
       execute(plan,
@@ -322,7 +320,7 @@ void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
             opts);
   };
   normalise(hidden_, l.attention_norm);
-  multiply_all(attention_products(l), opts);
+  multiply(products.attention, opts);
   if (qkv_) {
     rotate(rope_q_, turned_heads_);
   } else {
@@ -345,15 +343,15 @@ void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
     execute(add_, {bind(RUDA_BINARY_A, hidden_), bind(RUDA_BINARY_B, delta_), bind(RUDA_BINARY_Y, hidden_)},
             opts);
   };
-  multiply({context_, l.output, hidden_row_, middle_ ? middle_ : delta_}, opts);
+  multiply(products.output, opts);
   if (!middle_) add_delta();
   normalise(middle_ ? middle_ : hidden_, l.feed_forward_norm);
-  multiply_all(gate_up_products(l), opts);
+  multiply(products.gate_up, opts);
   if (!joined_ || !gate_up_)
     execute(silu_mul_,
             {bind(RUDA_SILU_MUL_GATE, gate_), bind(RUDA_SILU_MUL_UP, up_), bind(RUDA_SILU_MUL_Y, gated_)},
             opts);
-  multiply({gated_, l.down, middle_row_, middle_ ? hidden_ : delta_}, opts);
+  multiply(products.down, opts);
   if (!middle_) add_delta();
 }
 
@@ -378,7 +376,7 @@ void Step::run(const Cache& cache, const StopSign& stop) {
           {bind(RUDA_RMS_NORM_X, last_hidden_), bind(RUDA_RMS_NORM_GAMMA, model_.weights().output_norm),
            bind(RUDA_RMS_NORM_Y, last_normed_)},
           given);
-  multiply({last_normed_, model_.weights().output, none_, logits_}, given);
+  multiply(logits_call_, given);
 }
 
 }  // namespace ruda::infer

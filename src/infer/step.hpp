@@ -37,9 +37,7 @@ class Linear {
  public:
   Linear() = default;
   explicit Linear(const Product& product);
-  void run(ruda_stream stream, ruda_workspace workspace, const Product& product,
-           const ruda_exec_opts* opts) const;
-  Call call(const Product& product) const;  // the same, to be run with others
+  Call call(const Product& product) const;  // valid as long as this and the operands
   ruda_plan_info info() const;
 
  private:
@@ -69,13 +67,12 @@ class Step {
   void make_feed_forward_buffers();
   void need(const ruda_plan_info& info);
   const Linear& linear(const Product& product);
+  // Products of one x, none of which reads what another writes, ready to be run.
+  std::vector<Call> calls_of(const std::vector<Product>& products);
   void layer(const Cache& cache, size_t index, const ruda_exec_opts* opts);
   void execute(const Owned<ruda_plan>& plan, std::initializer_list<ruda_binding> bindings,
                const ruda_exec_opts* opts);
-  void multiply(const Product& product, const ruda_exec_opts* opts);
-  // Products of one x, none of which reads what another writes.
-  void multiply_all(const std::vector<Product>& products, const ruda_exec_opts* opts);
-  void need_all(const std::vector<Product>& products);
+  void multiply(const std::vector<Call>& calls, const ruda_exec_opts* opts);
   // The products of a layer that a norm comes before.
   std::vector<Product> attention_products(const model::LayerWeights& layer) const;
   std::vector<Product> gate_up_products(const model::LayerWeights& layer) const;
@@ -99,6 +96,11 @@ class Step {
 
   Owned<ruda_plan> embed_, norm_, last_norm_, rope_q_, rope_k_, append_, attention_, add_, silu_mul_;
   std::map<std::vector<const void*>, Linear> linears_;
+  struct LayerCalls {
+    std::vector<Call> attention, output, gate_up, down;
+  };
+  std::vector<LayerCalls> calls_;  // one a layer
+  std::vector<Call> logits_call_;
   Owned<ruda_workspace> workspace_;
   uint64_t workspace_bytes_ = 0;
   bool capturable_ = true;

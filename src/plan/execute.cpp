@@ -200,7 +200,7 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
 void execute_all(std::span<const Call> calls, Stream& stream, Workspace& workspace, const StopSign& stop) {
   constexpr size_t most = 8;
   const Kernel* const kernel = calls.empty() ? nullptr : &calls[0].program->kernel();
-  const bool together = kernel && kernel->run_all && calls.size() <= most &&
+  const bool together = calls.size() > 1 && kernel->run_all && calls.size() <= most &&
                         !stream.context().asynchronous() &&
                         std::all_of(calls.begin(), calls.end(), [&](const Call& c) {
                           return &c.program->kernel() == kernel && !c.program->problem().autotune;

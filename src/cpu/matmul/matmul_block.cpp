@@ -240,20 +240,28 @@ void multiply(const Launch& l, const BlockMatmul& call, const Integers& x, int64
   }
 }
 
-// A part's share of the rows of one launch, in pieces where the call may be stopped.
+// A part's share of the columns of one launch.
+struct Columns {
+  int64_t count, begin, end;
+};
+Columns columns_of(const Shape& s, int parts, int part) {
+  const int64_t count = s.gated ? s.n / 2 : s.n, grain = weight_grain(s);
+  return {count, ThreadPool::range_border(count, grain, parts, part),
+          ThreadPool::range_border(count, grain, parts, part + 1)};
+}
+
+// In pieces where the call may be stopped.
 void multiply_part(const Launch& l, const Integers& x, int parts, int part) {
   const Shape& s = l.state<State>().shape;
   const BlockMatmul call = call_with(l, x);
-  const int64_t count = s.gated ? s.n / 2 : s.n, grain = weight_grain(s);
-  const int64_t first = ThreadPool::range_border(count, grain, parts, part),
-                last = ThreadPool::range_border(count, grain, parts, part + 1);
-  const int64_t step = l.stop.armed() ? grain : std::max<int64_t>(last - first, 1);
-  for (int64_t begin = first; begin < last; begin += step) {
-    const int64_t end = std::min(begin + step, last);
+  const Columns mine = columns_of(s, parts, part);
+  const int64_t step = l.stop.armed() ? weight_grain(s) : std::max<int64_t>(mine.end - mine.begin, 1);
+  for (int64_t begin = mine.begin; begin < mine.end; begin += step) {
+    const int64_t end = std::min(begin + step, mine.end);
     l.stop.check();
     multiply(l, call, x, begin, end, part);
     if (!s.gated) continue;
-    multiply(l, call, x, count + begin, count + end, part);
+    multiply(l, call, x, mine.count + begin, mine.count + end, part);
     for (int64_t m = 0; m < call.m; ++m) gate_row(l, s, m, begin, end);
   }
 }
@@ -286,6 +294,12 @@ void run_some(const Launch* launches, int count) {
   ThreadPool& pool = pool_of(launches[0]);
   const int parts = pool.range_parts(bytes, 16384);
   pool.run(parts, [&](int part) {
+    // On their way while x becomes integers.
+    for (int i = 0; i < count; ++i) {
+      const Shape& s = launches[i].state<State>().shape;
+      const Columns mine = columns_of(s, parts, part);
+      avx512bf16::block_row.prefetch(call_of(launches[i], s), mine.begin, mine.end);
+    }
     for (int i = 0; i < count; ++i) {
       const Launch& l = launches[i];
       const bool own = l.state<State>().copies > 1;
