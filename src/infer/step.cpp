@@ -116,14 +116,33 @@ const Linear& Step::linear(const Product& p) {
   return made;
 }
 
-Product Step::attention_product(const model::LayerWeights& l) const {
-  if (!joined_) return {normed_, l.qkv, l.qkv_bias, qkv_};
-  return {hidden_, l.qkv, l.qkv_bias, qkv_, l.attention_norm, model_.config().norm_eps};
+std::vector<Call> Step::calls_of(const std::vector<Product>& products) {
+  std::vector<Call> calls;
+  uint64_t bytes = 0;
+  for (const Product& p : products) {
+    calls.push_back(linear(p).call(p));
+    bytes += call_workspace_bytes(*calls.back().program);
+  }
+  workspace_bytes_ = std::max(workspace_bytes_, bytes);
+  return calls;
 }
 
-Product Step::gate_up_product(const model::LayerWeights& l) const {
-  if (!joined_) return {normed_, l.gate_up, none_, gate_up_};
-  return {middle_, l.gate_up, none_, gated_, l.feed_forward_norm, model_.config().norm_eps, true};
+std::vector<Product> Step::attention_products(const model::LayerWeights& l) const {
+  const Ref<Tensor>& x = joined_ ? hidden_ : normed_;
+  const Ref<Tensor>& gamma = joined_ ? l.attention_norm : none_;
+  const double eps = joined_ ? model_.config().norm_eps : 0;
+  if (qkv_) return {{x, l.qkv, l.qkv_bias, qkv_, gamma, eps}};
+  return {{x, l.q, l.q_bias, q_, gamma, eps},
+          {x, l.k, l.k_bias, k_, gamma, eps},
+          {x, l.v, l.v_bias, v_, gamma, eps}};
+}
+
+std::vector<Product> Step::gate_up_products(const model::LayerWeights& l) const {
+  const Ref<Tensor>& x = !joined_ ? normed_ : middle_;
+  const Ref<Tensor>& gamma = joined_ ? l.feed_forward_norm : none_;
+  const double eps = joined_ ? model_.config().norm_eps : 0;
+  if (gate_up_) return {{x, l.gate_up, none_, joined_ ? gated_ : gate_up_, gamma, eps, joined_}};
+  return {{x, l.gate, none_, gate_, gamma, eps}, {x, l.up, none_, up_, gamma, eps}};
 }
 
 // One buffer for q, k and v where their weights are one matrix in every layer.
@@ -178,14 +197,18 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
   context_heads_ = view(context_, {tokens, c.q_heads, c.head_dim});
   make_attention_buffers();
   make_feed_forward_buffers();
-  if (tokens == 1 && model.context().asynchronous()) {
+  if (tokens == 1) {
     middle_ = buffer(RUDA_F32, {1, c.width});
     middle_row_ = view(middle_, {c.width});
     hidden_row_ = view(hidden_, {c.width});
-    joined_ =
-        qkv_ && gate_up_ && std::all_of(w.layers.begin(), w.layers.end(), [](const model::LayerWeights& l) {
-          return is_block(l.qkv->layout().dtype) && is_block(l.gate_up->layout().dtype);
-        });
+    const auto blocks = [](std::initializer_list<const Ref<Tensor>*> weights) {
+      return std::all_of(weights.begin(), weights.end(),
+                         [](const Ref<Tensor>* w) { return is_block((*w)->layout().dtype); });
+    };
+    joined_ = (!model.context().asynchronous() || (qkv_ && gate_up_)) &&
+              std::all_of(w.layers.begin(), w.layers.end(), [&](const model::LayerWeights& l) {
+                return blocks({&l.q, &l.k, &l.v, &l.gate, &l.up});
+              });
   }
   last_hidden_ = slice(hidden_, 0, tokens - 1, tokens);
   last_normed_ = buffer(RUDA_F32, {1, c.width});
@@ -256,24 +279,12 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
     ok(ruda_plan_query(plan->get(), &info));
     need(info);
   }
-  for (const model::LayerWeights& l : w.layers) {
-    if (qkv_) {
-      linear(attention_product(l));
-    } else {
-      linear({normed_, l.q, l.q_bias, q_});
-      linear({normed_, l.k, l.k_bias, k_});
-      linear({normed_, l.v, l.v_bias, v_});
-    }
-    linear({context_, l.output, hidden_row_, middle_ ? middle_ : delta_});
-    if (gate_up_) {
-      linear(gate_up_product(l));
-    } else {
-      linear({normed_, l.gate, none_, gate_});
-      linear({normed_, l.up, none_, up_});
-    }
-    linear({gated_, l.down, middle_row_, middle_ ? hidden_ : delta_});
-  }
-  linear({last_normed_, w.output, none_, logits_});
+  for (const model::LayerWeights& l : w.layers)
+    calls_.push_back({calls_of(attention_products(l)),
+                      calls_of({{context_, l.output, hidden_row_, middle_ ? middle_ : delta_}}),
+                      calls_of(gate_up_products(l)),
+                      calls_of({{gated_, l.down, middle_row_, middle_ ? hidden_ : delta_}})});
+  logits_call_ = calls_of({{last_normed_, w.output, none_, logits_}});
   ok(ruda_workspace_create(context, workspace_bytes_, workspace_.out()));
 }
 
@@ -283,12 +294,15 @@ void Step::execute(const Owned<ruda_plan>& plan, std::initializer_list<ruda_bind
                        uint32_t(bindings.size()), opts));
 }
 
-void Step::multiply(const Product& product, const ruda_exec_opts* opts) {
-  linear(product).run(handle_of<ruda_stream>(*stream_), workspace_.get(), product, opts);
+void Step::multiply(const std::vector<Call>& calls, const ruda_exec_opts* opts) {
+  StopSign stop;
+  if (opts) stop.cancel = &get<Cancel>(opts->cancel, -1, "cancel");
+  execute_all(calls, *stream_, get<Workspace>(workspace_.get(), -1, "workspace"), stop);
 }
 
 void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
   const model::LayerWeights& l = model_.weights().layers[index];
+  const LayerCalls& products = calls_[index];
   const auto rotate = [&](const Owned<ruda_plan>& plan, const Ref<Tensor>& x) {
     if (frequencies_)
       execute(plan,
@@ -306,13 +320,10 @@ void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
             opts);
   };
   normalise(hidden_, l.attention_norm);
+  multiply(products.attention, opts);
   if (qkv_) {
-    multiply(attention_product(l), opts);
     rotate(rope_q_, turned_heads_);
   } else {
-    multiply({normed_, l.q, l.q_bias, q_}, opts);
-    multiply({normed_, l.k, l.k_bias, k_}, opts);
-    multiply({normed_, l.v, l.v_bias, v_}, opts);
     rotate(rope_q_, q_heads_);
     rotate(rope_k_, k_heads_);
   }
@@ -332,20 +343,15 @@ void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
     execute(add_, {bind(RUDA_BINARY_A, hidden_), bind(RUDA_BINARY_B, delta_), bind(RUDA_BINARY_Y, hidden_)},
             opts);
   };
-  multiply({context_, l.output, hidden_row_, middle_ ? middle_ : delta_}, opts);
+  multiply(products.output, opts);
   if (!middle_) add_delta();
   normalise(middle_ ? middle_ : hidden_, l.feed_forward_norm);
-  if (gate_up_) {
-    multiply(gate_up_product(l), opts);
-  } else {
-    multiply({normed_, l.gate, none_, gate_}, opts);
-    multiply({normed_, l.up, none_, up_}, opts);
-  }
-  if (!joined_)
+  multiply(products.gate_up, opts);
+  if (!joined_ || !gate_up_)
     execute(silu_mul_,
             {bind(RUDA_SILU_MUL_GATE, gate_), bind(RUDA_SILU_MUL_UP, up_), bind(RUDA_SILU_MUL_Y, gated_)},
             opts);
-  multiply({gated_, l.down, middle_row_, middle_ ? hidden_ : delta_}, opts);
+  multiply(products.down, opts);
   if (!middle_) add_delta();
 }
 
@@ -370,7 +376,7 @@ void Step::run(const Cache& cache, const StopSign& stop) {
           {bind(RUDA_RMS_NORM_X, last_hidden_), bind(RUDA_RMS_NORM_GAMMA, model_.weights().output_norm),
            bind(RUDA_RMS_NORM_Y, last_normed_)},
           given);
-  multiply({last_normed_, model_.weights().output, none_, logits_}, given);
+  multiply(logits_call_, given);
 }
 
 }  // namespace ruda::infer

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/program.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <numeric>
+#include <utility>
 
 namespace ruda {
 namespace {
@@ -80,10 +82,10 @@ void check_overlap(const Problem& problem, int out, const Tensor& output, int s,
              problem.operands[size_t(out)].name, problem.operands[size_t(s)].name);
 }
 
-}  // namespace
-
-void execute(const Program& program, Stream& stream, Workspace* workspace, const ruda_binding* bindings,
-             uint32_t count, const StopSign& stop) {
+// Checks the bindings of one call and fills the first entries of both arrays, one a slot of the operator.
+// Only the slots in use are set: clearing all would cost more than the checks.
+inline void check_bindings(const Program& program, Stream& stream, const ruda_binding* bindings,
+                           uint32_t count, Bound* slots, Tensor** tensors) {
   const Problem& problem = program.problem();
   RUDA_CHECK(&stream.context() == problem.context, RUDA_E_ARGUMENT, 1,
              "stream: belongs to another context than the plan");
@@ -91,10 +93,7 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
   stream.check_healthy();
   const uint32_t slot_count = uint32_t(problem.operands.size());
   const Operand* const operands = problem.operands.data();
-  // Only the slots in use are set: clearing all would cost more than the checks.
-  Bound slots[max_slots];
   Span spans[max_slots];
-  Tensor* tensors[max_slots];
   for (uint32_t s = 0; s < slot_count; ++s) {
     slots[s].data = nullptr;
     tensors[s] = nullptr;
@@ -149,14 +148,29 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
         check_overlap(problem, out, *tensors[out], s, *tensors[s]);
     }
   }
+}
+
+inline void check_workspace(const Workspace& workspace, uint64_t needed, const Context& context) {
+  RUDA_CHECK(&workspace.context == &context, RUDA_E_ARGUMENT, arg_workspace,
+             "workspace: belongs to another context than the plan");
+  RUDA_CHECK(workspace.storage->bytes() >= needed, RUDA_E_WORKSPACE, arg_workspace,
+             "workspace: is %llu bytes, the plan needs %llu", (unsigned long long)workspace.storage->bytes(),
+             (unsigned long long)needed);
+}
+
+}  // namespace
+
+void execute(const Program& program, Stream& stream, Workspace* workspace, const ruda_binding* bindings,
+             uint32_t count, const StopSign& stop) {
+  const Problem& problem = program.problem();
+  const uint32_t slot_count = uint32_t(problem.operands.size());
+  Bound slots[max_slots];
+  Tensor* tensors[max_slots];
+  check_bindings(program, stream, bindings, count, slots, tensors);
 
   const uint64_t needed = program.workspace_bytes();
   if (workspace) {
-    RUDA_CHECK(&workspace->context == problem.context, RUDA_E_ARGUMENT, arg_workspace,
-               "workspace: belongs to another context than the plan");
-    RUDA_CHECK(workspace->storage->bytes() >= needed, RUDA_E_WORKSPACE, arg_workspace,
-               "workspace: is %llu bytes, the plan needs %llu",
-               (unsigned long long)workspace->storage->bytes(), (unsigned long long)needed);
+    check_workspace(*workspace, needed, *problem.context);
     if (problem.context->asynchronous())
       workspace->storage->check_stream(stream, true, arg_workspace, "workspace");
   }
@@ -181,6 +195,40 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
       if (workspace) stream.keep(*workspace->storage.get(), true);
     }
   }
+}
+
+void execute_all(std::span<const Call> calls, Stream& stream, Workspace& workspace, const StopSign& stop) {
+  constexpr size_t most = 8;
+  const Kernel* const kernel = calls.empty() ? nullptr : &calls[0].program->kernel();
+  const bool together = calls.size() > 1 && kernel->run_all && calls.size() <= most &&
+                        !stream.context().asynchronous() &&
+                        std::all_of(calls.begin(), calls.end(), [&](const Call& c) {
+                          return &c.program->kernel() == kernel && !c.program->problem().autotune;
+                        });
+  if (!together) {
+    for (const Call& c : calls) execute(*c.program, stream, &workspace, c.bindings.data(), c.count, stop);
+    return;
+  }
+  Bound slots[most][max_slots];
+  Tensor* tensors[max_slots];
+  uint64_t offsets[most + 1] = {};
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const Call& c = calls[i];
+    check_bindings(*c.program, stream, c.bindings.data(), c.count, slots[i], tensors);
+    offsets[i + 1] = offsets[i] + call_workspace_bytes(*c.program);
+  }
+  check_workspace(workspace, offsets[calls.size()], stream.context());
+  stop.check();
+  std::byte* const data = workspace.storage->data();
+  const auto launch = [&](size_t i) {
+    return calls[i].program->launch(slots[i], data + offsets[i], stream, stop);
+  };
+  // A Launch holds references: it is made where it stays.
+  [&]<size_t... I>(std::index_sequence<I...>) {
+    const Launch launches[] = {launch(std::min(I, calls.size() - 1))...};
+    kernel->run_all(launches, int(calls.size()));
+  }
+  (std::make_index_sequence<most>());
 }
 
 }  // namespace ruda
