@@ -167,6 +167,38 @@ void Step::make_attention_buffers() {
   v_heads_ = view(v_, {tokens_, c.kv_heads, c.head_dim});
 }
 
+// A launch less where the host waits for none.
+void Step::plan_rope_append(const Cache& cache) {
+  const ruda_tensor_desc qd = describe(q_heads_), kd = describe(k_heads_), vd = describe(v_heads_),
+                         kc = describe(cache.keys[0]), vc = describe(cache.values[0]);
+  ruda_tensor_desc fd = RUDA_TENSOR_DESC_INIT;
+  if (frequencies_) fd = describe(frequencies_);
+  const ruda_rope_params params = rope_params(model_.config().rope);
+  ruda_rope_append_desc desc = RUDA_ROPE_APPEND_DESC_INIT;
+  desc.q = desc.y = &qd;
+  desc.k = &kd;
+  desc.v = &vd;
+  desc.frequencies = frequencies_ ? &fd : nullptr;
+  desc.k_cache = &kc;
+  desc.v_cache = &vc;
+  desc.params = &params;
+  ok(ruda_rope_append_plan_create(context_of(q_heads_), &desc, rope_append_.out()));
+}
+
+void Step::plan_rope_and_append(const Cache& cache) {
+  const model::RopeConfig& rope = model_.config().rope;
+  rope_q_ = plan_rope(qkv_ ? turned_heads_ : q_heads_, positions_, frequencies_, rope);
+  if (!qkv_) rope_k_ = plan_rope(k_heads_, positions_, frequencies_, rope);
+  const ruda_tensor_desc kd = describe(k_heads_), vd = describe(v_heads_), kc = describe(cache.keys[0]),
+                         vc = describe(cache.values[0]);
+  ruda_paged_append_desc desc = RUDA_PAGED_APPEND_DESC_INIT;
+  desc.k = &kd;
+  desc.v = &vd;
+  desc.k_cache = &kc;
+  desc.v_cache = &vc;
+  ok(ruda_paged_append_plan_create(context_of(k_heads_), &desc, append_.out()));
+}
+
 void Step::make_feed_forward_buffers() {
   const int64_t width = model_.config().ff_width;
   const auto& layers = model_.weights().layers;
@@ -226,22 +258,10 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
   }
   norm_ = plan_norm(hidden_, w.output_norm, normed_, c.norm_eps);
   last_norm_ = plan_norm(last_hidden_, w.output_norm, last_normed_, c.norm_eps);
-  if (qkv_) {
-    rope_q_ = plan_rope(turned_heads_, positions_, frequencies_, c.rope);
-  } else {
-    rope_q_ = plan_rope(q_heads_, positions_, frequencies_, c.rope);
-    rope_k_ = plan_rope(k_heads_, positions_, frequencies_, c.rope);
-  }
-  {
-    const ruda_tensor_desc kd = describe(k_heads_), vd = describe(v_heads_), kc = describe(cache.keys[0]),
-                           vc = describe(cache.values[0]);
-    ruda_paged_append_desc desc = RUDA_PAGED_APPEND_DESC_INIT;
-    desc.k = &kd;
-    desc.v = &vd;
-    desc.k_cache = &kc;
-    desc.v_cache = &vc;
-    ok(ruda_paged_append_plan_create(context, &desc, append_.out()));
-  }
+  if (model.context().asynchronous())
+    plan_rope_append(cache);
+  else
+    plan_rope_and_append(cache);
   {
     const ruda_tensor_desc qd = describe(q_heads_), kc = describe(cache.keys[0]),
                            vc = describe(cache.values[0]), od = describe(context_heads_);
@@ -272,8 +292,8 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
     desc.y = &hd;
     ok(ruda_binary_plan_create(context, &desc, add_.out()));
   }
-  for (const Owned<ruda_plan>* plan :
-       {&embed_, &norm_, &last_norm_, &rope_q_, &rope_k_, &append_, &attention_, &add_, &silu_mul_}) {
+  for (const Owned<ruda_plan>* plan : {&embed_, &norm_, &last_norm_, &rope_q_, &rope_k_, &append_,
+                                       &rope_append_, &attention_, &add_, &silu_mul_}) {
     if (!*plan) continue;
     ruda_plan_info info = RUDA_PLAN_INFO_INIT;
     ok(ruda_plan_query(plan->get(), &info));
@@ -300,9 +320,21 @@ void Step::multiply(const std::vector<Call>& calls, const ruda_exec_opts* opts) 
   execute_all(calls, *stream_, get<Workspace>(workspace_.get(), -1, "workspace"), stop);
 }
 
-void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
-  const model::LayerWeights& l = model_.weights().layers[index];
-  const LayerCalls& products = calls_[index];
+void Step::rotate_and_append(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
+  if (rope_append_) {
+    const ruda_binding bindings[] = {bind(RUDA_ROPE_APPEND_Q, q_heads_),
+                                     bind(RUDA_ROPE_APPEND_K, k_heads_),
+                                     bind(RUDA_ROPE_APPEND_V, v_heads_),
+                                     bind_handle(RUDA_ROPE_APPEND_SCHEDULE, cache.schedule.get()),
+                                     bind(RUDA_ROPE_APPEND_Y, q_heads_),
+                                     bind(RUDA_ROPE_APPEND_K_CACHE, cache.keys[index]),
+                                     bind(RUDA_ROPE_APPEND_V_CACHE, cache.values[index]),
+                                     bind(RUDA_ROPE_APPEND_FREQUENCIES, frequencies_)};
+    const uint32_t count = frequencies_ ? 8 : 7;
+    ok(ruda_plan_execute(rope_append_.get(), handle_of<ruda_stream>(*stream_), workspace_.get(), bindings,
+                         count, opts));
+    return;
+  }
   const auto rotate = [&](const Owned<ruda_plan>& plan, const Ref<Tensor>& x) {
     if (frequencies_)
       execute(plan,
@@ -313,6 +345,19 @@ void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
       execute(plan, {bind(RUDA_ROPE_X, x), bind(RUDA_ROPE_POSITIONS, positions_), bind(RUDA_ROPE_Y, x)},
               opts);
   };
+  rotate(rope_q_, qkv_ ? turned_heads_ : q_heads_);
+  if (rope_k_) rotate(rope_k_, k_heads_);
+  execute(append_,
+          {bind(RUDA_PAGED_APPEND_K, k_heads_), bind(RUDA_PAGED_APPEND_V, v_heads_),
+           bind_handle(RUDA_PAGED_APPEND_SCHEDULE, cache.schedule.get()),
+           bind(RUDA_PAGED_APPEND_K_CACHE, cache.keys[index]),
+           bind(RUDA_PAGED_APPEND_V_CACHE, cache.values[index])},
+          opts);
+}
+
+void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
+  const model::LayerWeights& l = model_.weights().layers[index];
+  const LayerCalls& products = calls_[index];
   const auto normalise = [&](const Ref<Tensor>& x, const Ref<Tensor>& gamma) {
     if (joined_) return;
     execute(norm_,
@@ -321,18 +366,7 @@ void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
   };
   normalise(hidden_, l.attention_norm);
   multiply(products.attention, opts);
-  if (qkv_) {
-    rotate(rope_q_, turned_heads_);
-  } else {
-    rotate(rope_q_, q_heads_);
-    rotate(rope_k_, k_heads_);
-  }
-  execute(append_,
-          {bind(RUDA_PAGED_APPEND_K, k_heads_), bind(RUDA_PAGED_APPEND_V, v_heads_),
-           bind_handle(RUDA_PAGED_APPEND_SCHEDULE, cache.schedule.get()),
-           bind(RUDA_PAGED_APPEND_K_CACHE, cache.keys[index]),
-           bind(RUDA_PAGED_APPEND_V_CACHE, cache.values[index])},
-          opts);
+  rotate_and_append(cache, index, opts);
   execute(attention_,
           {bind(RUDA_PAGED_ATTENTION_Q, q_heads_), bind(RUDA_PAGED_ATTENTION_K, cache.keys[index]),
            bind(RUDA_PAGED_ATTENTION_V, cache.values[index]),

@@ -65,10 +65,13 @@ class Step {
   Ref<Tensor> slice(const Ref<Tensor>& tensor, int axis, int64_t begin, int64_t end);
   void make_attention_buffers();
   void make_feed_forward_buffers();
+  void plan_rope_append(const Cache& cache);
+  void plan_rope_and_append(const Cache& cache);
   void need(const ruda_plan_info& info);
   const Linear& linear(const Product& product);
   // Products of one x, none of which reads what another writes, ready to be run.
   std::vector<Call> calls_of(const std::vector<Product>& products);
+  void rotate_and_append(const Cache& cache, size_t index, const ruda_exec_opts* opts);
   void layer(const Cache& cache, size_t index, const ruda_exec_opts* opts);
   void execute(const Owned<ruda_plan>& plan, std::initializer_list<ruda_binding> bindings,
                const ruda_exec_opts* opts);
@@ -94,7 +97,8 @@ class Step {
   Ref<Tensor> last_hidden_, last_normed_, logits_;
   Ref<Tensor> frequencies_;
 
-  Owned<ruda_plan> embed_, norm_, last_norm_, rope_q_, rope_k_, append_, attention_, add_, silu_mul_;
+  Owned<ruda_plan> embed_, norm_, last_norm_, rope_q_, rope_k_, append_, rope_append_, attention_, add_,
+      silu_mul_;
   std::map<std::vector<const void*>, Linear> linears_;
   struct LayerCalls {
     std::vector<Call> attention, output, gate_up, down;

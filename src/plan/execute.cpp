@@ -20,21 +20,22 @@ struct Span {
 };
 
 // Columns of one matrix: rows of two tensors may interleave without sharing a byte, as two halves of a wider
-// one do.
+// one do. A row is what the last axes hold without a gap.
 bool rows_interleave(const Tensor& a, const Tensor& b) {
   int64_t pitch = 0, width[2];
   const Tensor* tensors[] = {&a, &b};
   for (int t = 0; t < 2; ++t) {
     const Layout& layout = tensors[t]->layout();
     const DtypeInfo& info = dtype_info(layout.dtype);
-    width[t] = info.block_bytes;
-    for (int axis = 0; axis < layout.rank; ++axis) {
+    int64_t dense = 1;
+    for (int axis = layout.rank - 1; axis >= 0; --axis) {
       if (layout.shape[axis] <= 1) continue;
-      if (axis + 1 == layout.rank && layout.strides[axis] == 1)
-        width[t] = layout.shape[axis] / info.block_elements * info.block_bytes;
+      if (layout.strides[axis] == dense)
+        dense *= layout.shape[axis];
       else
         pitch = std::gcd(pitch, layout.strides[axis] / info.block_elements * info.block_bytes);
     }
+    width[t] = std::max<int64_t>(dense / info.block_elements, 1) * info.block_bytes;
   }
   if (pitch == 0) return false;
   const int64_t distance = (b.data() - a.data()) % pitch, from = distance < 0 ? distance + pitch : distance;
