@@ -17,12 +17,12 @@ ruda_api_level ruda_store_count ruda_store_find ruda_store_tensor ruda_tokenizer
 ruda_session_rewind ruda_paged_schedule_advance""".split()
 
 
-def field_row(api, struct, field, kind, part):
+def field_row(api, struct, field, kind, part, name):
     count = api.count_field(struct, field) if kind.endswith("_ARRAY") else None
     where, length = f"offsetof({struct.name}, {field.name})", "0, 0"
     if count:
         length = f"offsetof({struct.name}, {count.name}), {4 if count.type == 'uint32_t' else 8}"
-    return f'  {{"{field.name}", {part}, {where}, RUDAX_{kind}, {length}}},'
+    return f'  {{"{name}", {part}, {where}, RUDAX_{kind}, {length}}},'
 
 
 def ops_header(api, headers):
@@ -30,7 +30,11 @@ def ops_header(api, headers):
     lines += [f'#include "ruda/{name}"' for name in headers]
     for op in api.plannable():
         parts = api.parts(op)
-        rows = [field_row(api, parts[part][0], f, kind, part) for f, kind, part in api.fillable(op) if kind]
+        rows = [
+            field_row(api, parts[part][0], f, kind, part, api.name_of(op, f.name))
+            for f, kind, part in api.fillable(op)
+            if kind
+        ]
         lines += [
             f"static const rudax_field rudax_fields_{op.name}[] = {{",
             *rows,
@@ -41,7 +45,7 @@ def ops_header(api, headers):
             "}",
         ]
     options = api.structs["ruda_plan_options"]
-    rows = [field_row(api, options, f, kind, 1) for f, kind in api.own_fields(options) if kind]
+    rows = [field_row(api, options, f, kind, 1, f.name) for f, kind in api.own_fields(options) if kind]
     lines += [
         "static const rudax_field rudax_option_fields[] = {",
         *rows,

@@ -106,8 +106,9 @@ def operators(api):
         if any(kind != "tensor" for _, kind in outs):
             continue
         required, optional, passed = ["Stream stream"], [], ["NativeObject.Raw(stream, StreamHandle.Null)"]
+        checks = []
         for p, kind, from_struct in api.eager_inputs(op):
-            name = safe(p.name)
+            name = safe(api.name_of(op, p.name))
             if kind.startswith("in:"):
                 declared, default = f"{class_of(kind[3:])} {name}", "null"
                 passed.append(f"NativeObject.Raw({name}, {camel(kind[3:])}Handle.Null)")
@@ -116,7 +117,13 @@ def operators(api):
                     kind, "0"
                 )
                 passed.append(f"({name} ? 1u : 0u)" if kind == "bool" else name)
-            if from_struct or api.has_default(op, p.name, kind):
+            if unless := api.needed_unless(op, p, from_struct):
+                checks += [
+                    f"      if ({name} == 0 && {safe(unless)} == null)",
+                    f'        throw new System.ArgumentException("{name} is 0, expected a number above 0 where '
+                    f'{safe(unless)} is null", "{name}");',
+                ]
+            if from_struct or api.eager_default(op, p.name, kind):
                 optional.append(f"{declared} = {default}")
             else:
                 required.append(declared)
@@ -127,6 +134,7 @@ def operators(api):
         lines += [
             xml(doc, "    "),
             f"    public static {result} {camel(op.name)}({', '.join(required + optional)}) {{",
+            *checks,
             *(f"      TensorHandle h{i};" for i in range(len(outs))),
             f"      RudaNative.{eager_name(api, op)}({', '.join(passed)});",
             f"      return {made};" if len(outs) == 1 else f"      return new[] {{ {made} }};",
@@ -139,11 +147,12 @@ def operators(api):
         "  public static class Plans {",
     ]
     for op in api.plannable():
-        required, optional, body = ["Context context"], [], []
+        operands, required, optional, body = ["Context context"], [], [], []
         for f, kind, part in api.fillable(op):
             if not kind:
                 continue
-            name, type_ = safe(f.name), {
+            named = api.name_of(op, f.name)
+            name, type_ = safe(named), {
                 "TENSOR": "Operand",
                 "HANDLE": "NativeObject",
                 "TEXT": "string",
@@ -156,9 +165,9 @@ def operators(api):
                 mark = "?" if type_ in ("double", "bool", "long") else ""
                 optional.append(f"{type_}{mark} {name} = null")
             else:
-                required.append(f"{type_} {name}")
-            body.append(f'.Set("{f.name}", {name})')
-        arguments = [*required, *optional, "PlanOptions options = null"]
+                (operands if kind == "TENSOR" else required).append(f"{type_} {name}")
+            body.append(f'.Set("{named}", {name})')
+        arguments = [*operands, *required, *optional, "PlanOptions options = null"]
         lines += [
             xml(op.desc.doc + "\n\n" + op.plan_create.doc, "    "),
             f"    public static Plan {camel(op.name)}({', '.join(arguments)}) {{",

@@ -98,7 +98,7 @@ def method(api, op, inputs):
     """One overload: with the given inputs, the others at their defaults."""
     declared, passed, objects = ["Stream stream"], ["p[0]"], ["stream"]
     for p, kind, _ in api.eager_inputs(op):
-        name = safe(p.name)
+        name = safe(api.name_of(op, p.name))
         if p.name not in inputs:
             passed.append("null" if kind == "text" else "0")
         elif kind.startswith("in:"):
@@ -110,7 +110,8 @@ def method(api, op, inputs):
             passed.append(f"NativeHandle.text({name})")
         else:
             declared.append(f"{TYPES[kind]} {name}")
-            passed.append(f"({name} ? 1 : 0)" if kind == "bool" else name)
+            checked = f'NativeHandle.unsigned("{name}", {name})' if kind == "u32" else name
+            passed.append(f"({name} ? 1 : 0)" if kind == "bool" else checked)
     outs = api.eager_outputs(op)
     passed += [f"o{i}" for i in range(len(outs))]
     doc = (op.desc.doc + "\n\n" if op.desc and op.desc.doc else "") + op.eager.doc
@@ -140,7 +141,8 @@ def operators(api):
         # All inputs, those that are no field of an options struct, those without a default.
         every = api.eager_inputs(op)
         plain = [(p, kind) for p, kind, from_struct in every if not from_struct]
-        needed = [p.name for p, kind in plain if not api.has_default(op, p.name, kind)]
+        needed = [p.name for p, kind in plain if not api.eager_default(op, p.name, kind)]
+        needed += [p.name for p, _, from_struct in every if api.needed_unless(op, p, from_struct)]
         overloads = [[p.name for p, _, _ in every], [p.name for p, _ in plain], needed]
         for i, inputs in enumerate(overloads):
             if inputs not in overloads[:i]:

@@ -78,10 +78,11 @@ def operators(api):
         HEAD.format("Operators: each call makes its outputs."),
         "from . import _raw",
         "from ._core import given, op_stream, wrap",
+        "from ._numbers import axis_mask, needed",
         "from ._tensor import dtype_or_default\n",
     ]
     stub = [
-        "from typing import Optional, Tuple",
+        "from typing import Optional, Sequence, Tuple, Union",
         "from ._core import AnyDType, Cancel, Handle, Stream, Tensor\n",
     ]
     names = []
@@ -89,17 +90,23 @@ def operators(api):
         outs = [kind for _, kind in api.eager_outputs(op)]
         # Required ones in order, then those with a default; the stream and the fields of a struct by name
         # only.
-        required, optional, named, handles, passed = [], [], [], [], ["s"]
+        required, optional, named, handles, passed, checks = [], [], [], [], ["s"], []
         for p, kind, from_struct in api.eager_inputs(op):
             name = safe(p.name)
             default = default_of(kind)
             if kind.startswith("in:"):
                 handles.append(name)
                 passed.append(f'given({name}, "{kind[3:]}", "{p.name}")')
+            elif api.is_mask(op, p.name):
+                passed.append(f'axis_mask("{p.name}", {name}, {safe(api.axes_operand(op))})')
+                default = "None"
             else:
                 passed.append(f"dtype_or_default({name})" if is_dtype(name) else name)
-            said = hint(kind, name)
-            if from_struct or api.has_default(op, p.name, kind):
+            said = MASK_HINT if api.is_mask(op, p.name) else hint(kind, name)
+            if unless := api.needed_unless(op, p, from_struct):
+                default = "None"
+                checks.append(f'    {name} = needed("{p.name}", {name}, "{unless}", {safe(unless)})')
+            if from_struct or api.eager_default(op, p.name, kind):
                 typed = f"Optional[{said}] = None" if default == "None" else f"{said} = ..."
                 (named if from_struct else optional).append((f"{name}={default}", f"{name}: {typed}"))
             else:
@@ -107,11 +114,13 @@ def operators(api):
         positional = required + optional
         keywords = named + [("stream=None", "stream: Optional[Stream] = None")]
         doc = (op.desc.doc + "\n\n" if op.desc and op.desc.doc else "") + op.eager.doc
+        doc += mask_doc(api, op)
         call = f"_raw.{eager_name(api, op)}({', '.join(passed)})"
         lines += [
             "",
             f"def {safe(op.name)}({', '.join(a for a, _ in [*positional, ('*', '*'), *keywords])}):",
             f"    {quote(doc, '    ')}",
+            *checks,
             f"    s, context = op_stream({', '.join(['stream', *handles])})",
         ]
         if len(outs) == 1:
@@ -134,6 +143,19 @@ def operators(api):
     return "\n".join(lines), "\n".join(stub) + "\n"
 
 
+MASK_HINT = "Union[int, Sequence[int]]"
+
+
+def mask_doc(api, op):
+    """What a mask of the C API is in Python."""
+    masks = [f.name for f in op.desc.fields if api.is_mask(op, f.name)] if op.desc else []
+    return "".join(
+        f"\n\nIn Python {name} is an axis or a sequence of axes of {api.axes_operand(op)}, negative ones "
+        "counted from the end; None = all."
+        for name in masks
+    )
+
+
 FIELD_HINT = {"TENSOR": "Operand", "HANDLE": "Handle", "TEXT": "str"}
 
 
@@ -146,14 +168,17 @@ def field_hint(kind, name):
 
 
 def is_optional(api, op, field, kind, part):
-    """Operands and real numbers of the descriptor itself are required unless their comment names a
-    default."""
+    """Operands and real numbers of the descriptor itself are required unless their comment names a default,
+    and so is what has none by its comment."""
+    if part == 0 and "has no default" in field.comment:
+        return False
     return part > 0 or api.has_default(op, field.name) or kind not in ("TENSOR", "F32", "F64")
 
 
 def plans(api):
     lines = [
         HEAD.format("Plans: one function an operator; operands are tensors or TensorDesc."),
+        "from ._numbers import axis_mask",
         "from ._plan import Plan, make\n",
     ]
     stub = [
@@ -169,14 +194,13 @@ def plans(api):
             if not kind:
                 continue
             name, optional = safe(f.name), is_optional(api, op, f, kind, part)
+            mask = api.is_mask(op, f.name)
+            said = MASK_HINT if mask else field_hint(kind, name)
             arguments.append(f"{name}=None" if optional else name)
-            typed.append(
-                f"{name}: Optional[{field_hint(kind, name)}] = None"
-                if optional
-                else f"{name}: {field_hint(kind, name)}"
-            )
-            passed.append(f'"{f.name}": {name}')
-        doc = op.desc.doc + "\n\n" + op.plan_create.doc
+            typed.append(f"{name}: Optional[{said}] = None" if optional else f"{name}: {said}")
+            value = f'axis_mask("{f.name}", {name}, {safe(api.axes_operand(op))})' if mask else name
+            passed.append(f'"{api.name_of(op, f.name)}": {value}')
+        doc = op.desc.doc + "\n\n" + op.plan_create.doc + mask_doc(api, op)
         lines += [
             "",
             f"def {safe(op.name)}(context, *, {', '.join(arguments)}, **options):",

@@ -319,3 +319,31 @@ class Api:
             if field.name == name:
                 return re.search(r"\b(NULL|0) (=|means|with)", field.comment) is not None
         return False
+
+    def eager_default(self, op, name, kind=""):
+        """Whether an eager form may be called without the parameter: as has_default, but for an operand in
+        whose place something is bound at each call, which an eager form cannot."""
+        fields = op.desc.fields if op.desc else []
+        bound = any(f.name == name and "bound at each call" in f.comment for f in fields)
+        return not bound and self.has_default(op, name, kind)
+
+    @staticmethod
+    def is_mask(op, name):
+        """Whether a parameter is a bit mask of axes: its comment begins with "bit i set = axis i"."""
+        fields = op.desc.fields if op.desc else []
+        return any(f.name == name and f.comment.startswith("bit i set = axis i") for f in fields)
+
+    def name_of(self, op, name):
+        """The name in the bindings: a bit mask of axes says that it is one."""
+        return name + "_mask" if self.is_mask(op, name) else name
+
+    def axes_operand(self, op):
+        """The operand whose axes a mask counts: the first that the descriptor names."""
+        return next(f.name for f in op.desc.fields if f.type == "const ruda_tensor_desc *")
+
+    def needed_unless(self, op, field, from_struct):
+        """The operand without which a field of an options struct has no default: "no default; not read when
+        the <operand> are a tensor" in its comment. None where the field is no such one."""
+        m = re.search(r"\bno default; not read when the (\w+) (?:is|are) a tensor", field.comment)
+        inputs = [p.name for p, kind, _ in self.eager_inputs(op) if kind.startswith("in:")]
+        return m.group(1) if from_struct and m and m.group(1) in inputs else None

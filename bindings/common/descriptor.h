@@ -207,6 +207,33 @@ static ruda_status rudax_read_many(rudax_reader* r, const rudax_field* field, in
   return RUDA_OK;
 }
 
+static const char* rudax_tag_name(int64_t tag) {
+  switch (tag) {
+    case 'i': return "integer";
+    case 'f': return "number";
+    case 'h': return "object";
+    case 'T':
+    case 't': return "tensor";
+    case 'a': return "integers";
+    case 'g': return "numbers";
+    case 's': return "text";
+    default: return "unknown";
+  }
+}
+
+static const char* rudax_kind_name(rudax_kind kind) {
+  switch (kind) {
+    case RUDAX_TENSOR: return "a tensor";
+    case RUDAX_HANDLE: return "an object";
+    case RUDAX_TEXT: return "a text";
+    case RUDAX_F32:
+    case RUDAX_F64: return "a number";
+    case RUDAX_F32_ARRAY:
+    case RUDAX_F64_ARRAY: return "numbers";
+    default: return kind >= RUDAX_U32_ARRAY ? "integers" : "an integer";
+  }
+}
+
 static ruda_status rudax_read_value(rudax_reader* r, const rudax_field* field, char* desc) {
   const int is_real = field->kind == RUDAX_F32 || field->kind == RUDAX_F64;
   const int is_integer = field->kind >= RUDAX_U32 && field->kind <= RUDAX_BOOL;
@@ -227,8 +254,8 @@ static ruda_status rudax_read_value(rudax_reader* r, const rudax_field* field, c
   const int fits = (field->kind == RUDAX_HANDLE && tag == 'h') || (is_real && (tag == 'f' || tag == 'i')) ||
                    (is_integer && tag == 'i');
   if (!fits)
-    return rudax_fail(RUDA_E_ARGUMENT, "%s: %s cannot hold a value of kind '%c'", r->op, field->name,
-                      (char)tag);
+    return rudax_fail(RUDA_E_ARGUMENT, "%s: %s cannot hold a value of kind %s, expected %s", r->op, field->name,
+                      rudax_tag_name(tag), rudax_kind_name(field->kind));
   if (!rudax_take(r, &value))
     return rudax_fail(RUDA_E_ARGUMENT, "%s: the value of %s is cut short", r->op, field->name);
   if (tag == 'h') {
@@ -251,6 +278,22 @@ static const rudax_field* rudax_find_field(const rudax_field* fields, uint32_t c
   return NULL;
 }
 
+/* The message lists what there is, as far as it has room. */
+static ruda_status rudax_no_field(const rudax_op* op, const char* name, int length) {
+  char known[160];
+  size_t used = 0;
+  known[0] = 0;
+  for (uint32_t i = 0; i < op->field_count; ++i) {
+    const int added = snprintf(known + used, sizeof known - used, " %s", op->fields[i].name);
+    if (added < 0 || (size_t)added >= sizeof known - used) {
+      known[used] = 0;
+      break;
+    }
+    used += (size_t)added;
+  }
+  return rudax_fail(RUDA_E_ARGUMENT, "%s has no parameter %.*s: it has%s", op->name, length, name, known);
+}
+
 static ruda_status rudax_fill(rudax_reader* r, const rudax_op* op, const char* fields, rudax_room* parts) {
   for (const char* name = fields; *name;) {
     const size_t length = strcspn(name, " ");
@@ -258,7 +301,7 @@ static ruda_status rudax_fill(rudax_reader* r, const rudax_op* op, const char* f
     const rudax_field* field =
         option ? rudax_find_field(rudax_option_fields, rudax_option_total, name + 8, length - 8)
                : rudax_find_field(op->fields, op->field_count, name, length);
-    if (!field) return rudax_fail(RUDA_E_ARGUMENT, "%s has no parameter %.*s", op->name, (int)length, name);
+    if (!field) return rudax_no_field(op, name, (int)length);
     char* part = parts[field->part].bytes;
     const ruda_status status = rudax_read_value(r, field, part);
     if (status) return status;

@@ -214,8 +214,12 @@ RUDAX_UNUSED static ruda_status rudax_tensor_permute(ruda_tensor tensor, const i
   *out = NULL;
   if (rank > RUDA_MAX_RANK)
     return rudax_fail(RUDA_E_SHAPE, "%u axes are given, at most %d exist", rank, RUDA_MAX_RANK);
-  for (uint32_t i = 0; i < rank; ++i)
-    axes[i] = shape[i] < 0 || shape[i] >= RUDA_MAX_RANK ? UINT32_MAX : (uint32_t)shape[i];
+  for (uint32_t i = 0; i < rank; ++i) {
+    if (shape[i] < 0 || shape[i] >= RUDA_MAX_RANK)
+      return rudax_fail(RUDA_E_SHAPE, "axes[%u] is %lld, expected 0 to %lld", i, (long long)shape[i],
+                        (long long)rank - 1);
+    axes[i] = (uint32_t)shape[i];
+  }
   return ruda_tensor_permute(tensor, axes, rank, out);
 }
 
@@ -316,6 +320,25 @@ RUDAX_UNUSED static ruda_status rudax_schedule_create(ruda_context context, uint
   return ruda_paged_schedule_create(context, &desc, out);
 }
 
+/* Says which number of a schedule is none: the place of `at` behind the three counts, and its value. */
+static ruda_status rudax_schedule_fault(uint64_t at, int64_t value, uint64_t sequences, uint64_t table_pages,
+                                        uint64_t queries) {
+  const uint64_t cells = sequences * table_pages;
+  const char* name = "lengths";
+  if (at < cells)
+    return rudax_fail(RUDA_E_INDEX, "tables[%llu][%llu] is %lld, expected -1 to 4294967295",
+                      (unsigned long long)(at / table_pages), (unsigned long long)(at % table_pages),
+                      (long long)value);
+  at -= cells;
+  if (at >= sequences) {
+    at -= sequences;
+    name = at < queries ? "sequence_ids" : "positions";
+    at -= at < queries ? 0 : queries;
+  }
+  return rudax_fail(RUDA_E_INDEX, "%s[%llu] is %lld, expected 0 to 4294967295", name, (unsigned long long)at,
+                    (long long)value);
+}
+
 /* `values` holds the counts of sequences, pages a table and queries, then the tables row by row (-1 = none),
  * the lengths, the sequence ids and the positions. */
 RUDAX_UNUSED static ruda_status rudax_schedule_set(ruda_paged_schedule schedule, ruda_stream stream,
@@ -330,10 +353,10 @@ RUDAX_UNUSED static ruda_status rudax_schedule_set(ruda_paged_schedule schedule,
   uint32_t* words = (uint32_t*)malloc((size_t)count * sizeof *words);
   if (!words) return rudax_fail(RUDA_E_OOM_HOST, "no memory for %u numbers", count);
   for (uint32_t i = 3; i < count; ++i) {
-    if (values[i] < -1 || values[i] > UINT32_MAX) {
+    const int64_t least = i - 3 < sequences * table_pages ? -1 : 0;
+    if (values[i] < least || values[i] > UINT32_MAX) {
       free(words);
-      return rudax_fail(RUDA_E_INDEX, "number %u of a schedule is %lld, expected -1 to 4294967295", i - 3,
-                        (long long)values[i]);
+      return rudax_schedule_fault(i - 3, values[i], sequences, table_pages, queries);
     }
     words[i] = values[i] < 0 ? RUDA_NO_PAGE : (uint32_t)values[i];
   }

@@ -41,7 +41,8 @@ def main():
     files = [pathlib.Path(name) for name in sys.argv[7:]]
     shutil.rmtree(classes, ignore_errors=True)
     compiled = sources(hand_written) + sources(generated) + [f for f in files if f.suffix == ".java"]
-    options = ["-Xlint:all,-serial", "-Werror", "--release", "17", "-encoding", "UTF-8", "-d", classes]
+    # With the names of parameters, which tools show.
+    options = ["-parameters", "-Xlint:all,-serial", "-Werror", "--release", "17", "-encoding", "UTF-8", "-d", classes]
     subprocess.run([javac, *options, *map(str, compiled)], check=True)
     # Fixed times: the same input gives the same jar.
     with zipfile.ZipFile(jar, "w", zipfile.ZIP_DEFLATED) as packed:

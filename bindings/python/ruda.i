@@ -20,7 +20,7 @@
 // A call holds a reference, taken while the interpreter is locked: close() on another thread is safe.
 %define RUDA_HANDLE_TYPE(name, Class)
 %typemap(in) ruda_##name %{
-  if (!rudapy_handle($input, "ruda." #name, (void **)&$1)) SWIG_fail;
+  if (!rudapy_handle($input, "$1_name", "ruda." #name, (void **)&$1)) SWIG_fail;
 %}
 %typemap(freearg) ruda_##name %{
   ruda_release((void *)$1);

@@ -87,17 +87,17 @@ static PyObject* rudapy_append(PyObject* result, PyObject* object) {
 }
 
 /* The handle in a capsule with a reference of its own; None is NULL. */
-static int rudapy_handle(PyObject* object, const char* name, void** handle) {
+static int rudapy_handle(PyObject* object, const char* parameter, const char* name, void** handle) {
   *handle = NULL;
   if (object == Py_None) return 1;
   if (PyCapsule_CheckExact(object) && rudapy_is_closed(object)) {
-    PyErr_Format(PyExc_ValueError, "%s is closed", name);
+    PyErr_Format(PyExc_ValueError, "%s is closed: a %s", parameter, strchr(name, '.') ? strchr(name, '.') + 1 : name);
     return 0;
   }
   void* pointer = PyCapsule_GetPointer(object, name);
   if (!pointer) {
     PyErr_Clear();
-    PyErr_Format(PyExc_TypeError, "expected a handle of type %s", name);
+    PyErr_Format(PyExc_TypeError, "%s is %R, expected a handle of type %s", parameter, object, name);
     return 0;
   }
   const ruda_status status = ruda_retain(pointer);
@@ -220,7 +220,7 @@ static int rudapy_values_get(PyObject* sequence, rudapy_values* array) {
     if (PyCapsule_CheckExact(item)) {
       const char* name = PyCapsule_GetName(item);
       void* pointer;
-      if (!rudapy_handle(item, name ? name : "ruda.object", &pointer)) return 0;
+      if (!rudapy_handle(item, "a value", name ? name : "ruda.object", &pointer)) return 0;
       array->data[i] = (int64_t)(intptr_t)pointer;
     } else if (PyFloat_Check(item)) {
       const double number = PyFloat_AS_DOUBLE(item);
@@ -309,7 +309,7 @@ static PyObject* _wrap(PyObject* context, unsigned int dtype, PyObject* shape, P
   PyObject* result = NULL;
   if (PyObject_GetBuffer(buffer, &view, PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0)) < 0)
     return NULL;
-  if (rudapy_values_get(shape, &extents) && rudapy_handle(context, "ruda.context", &handle)) {
+  if (rudapy_values_get(shape, &extents) && rudapy_handle(context, "context", "ruda.context", &handle)) {
     /* The alignment that may be relied on is that of the address. */
     uint32_t align = 0;
     while (align < 12 && !((uintptr_t)view.buf >> align & 1)) ++align;
@@ -375,7 +375,8 @@ static PyObject* _to_dlpack(PyObject* tensor, PyObject* consumer, int versioned)
   struct DLManagedTensorVersioned* managed = NULL;
   struct DLManagedTensor* legacy = NULL;
   PyObject* result = NULL;
-  if (rudapy_handle(tensor, "ruda.tensor", &handle) && rudapy_handle(consumer, "ruda.stream", &stream)) {
+  if (rudapy_handle(tensor, "tensor", "ruda.tensor", &handle) &&
+      rudapy_handle(consumer, "consumer", "ruda.stream", &stream)) {
     const ruda_status status =
         versioned ? ruda_tensor_to_dlpack((ruda_tensor)handle, (ruda_stream)stream, 0, &managed)
                   : ruda_tensor_to_dlpack_legacy((ruda_tensor)handle, (ruda_stream)stream, &legacy);
@@ -403,7 +404,7 @@ static PyObject* _from_dlpack(PyObject* context, PyObject* capsule) {
     PyErr_SetString(PyExc_ValueError, "expected a DLPack capsule that was not used before");
     return NULL;
   }
-  if (!rudapy_handle(context, "ruda.context", &handle)) return NULL;
+  if (!rudapy_handle(context, "context", "ruda.context", &handle)) return NULL;
   void* managed = PyCapsule_GetPointer(capsule, versioned ? "dltensor_versioned" : "dltensor");
   const ruda_status status =
       versioned

@@ -133,6 +133,8 @@ namespace Ruda {
     readonly Thread thread;
 
     public LogDrain(Context context, Action<string> consumer, int intervalMilliseconds = 100) {
+      Need.Given("context", context);
+      Need.Given("consumer", consumer);
       this.context = new WeakReference<Context>(context);
       this.consumer = consumer;
       thread = new Thread(() => {
@@ -170,7 +172,7 @@ namespace Ruda {
 
     static StreamHandle Make(Context context) {
       StreamHandle made;
-      RudaNative.ruda_stream_create(context.H, 0, out made);
+      RudaNative.ruda_stream_create(Need.H("context", context), 0, out made);
       return made;
     }
 
@@ -195,7 +197,7 @@ namespace Ruda {
 
     /// <summary>Later work waits for the event.</summary>
     public void Wait(Event point) {
-      RudaNative.ruda_stream_wait(H, point.H);
+      RudaNative.ruda_stream_wait(H, Need.H("point", point));
     }
   }
 
@@ -206,12 +208,12 @@ namespace Ruda {
 
     static EventHandle Make(Context context) {
       EventHandle made;
-      RudaNative.ruda_event_create(context.H, out made);
+      RudaNative.ruda_event_create(Need.H("context", context), out made);
       return made;
     }
 
     public void Record(Stream stream) {
-      RudaNative.ruda_event_record(H, stream.H);
+      RudaNative.ruda_event_record(H, Need.H("stream", stream));
     }
 
     public void Sync() {
@@ -221,7 +223,7 @@ namespace Ruda {
     /// <summary>Seconds from this event to a later one.</summary>
     public double Elapsed(Event later) {
       double seconds;
-      RudaNative.ruda_event_elapsed(H, later.H, out seconds);
+      RudaNative.ruda_event_elapsed(H, Need.H("later", later), out seconds);
       return seconds;
     }
   }
@@ -257,7 +259,7 @@ namespace Ruda {
 
     static WorkspaceHandle Make(Context context, long bytes) {
       WorkspaceHandle made;
-      RudaNative.ruda_workspace_create(context.H, (ulong)bytes, out made);
+      RudaNative.ruda_workspace_create(Need.H("context", context), Need.Unsigned("bytes", bytes), out made);
       return made;
     }
   }

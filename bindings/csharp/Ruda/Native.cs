@@ -168,6 +168,31 @@ namespace Ruda {
     }
   }
 
+  /// <summary>Refuses an argument by its name and value.</summary>
+  static class Need {
+    internal static T Given<T>(string name, T value)
+        where T : class {
+      if (value == null) throw new ArgumentNullException(name, name + " is null");
+      return value;
+    }
+
+    internal static T H<T>(string name, NativeObject<T> value)
+        where T : RudaHandle {
+      return Given(name, value).H;
+    }
+
+    /// <summary>A number that is unsigned in the library.</summary>
+    internal static ulong Unsigned(string name, long value) {
+      if (value < 0) throw new ArgumentException(name + " is " + value + ", expected 0 or more", name);
+      return (ulong)value;
+    }
+
+    /// <summary>UTF-8 of a text.</summary>
+    internal static byte[] Bytes(string name, string value) {
+      return Encoding.UTF8.GetBytes(Given(name, value));
+    }
+  }
+
   /// <summary>Memory that tensors borrow. The last user may be gone on any thread; the library puts the
   /// number of the loan on a list, which is emptied whenever an object is made over memory or
   /// disposed.</summary>

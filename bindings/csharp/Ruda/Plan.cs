@@ -14,8 +14,11 @@ namespace Ruda {
 
     public Operand(DType dtype, long[] shape, long[] strides = null) {
       DType = dtype;
-      Shape = shape;
+      Shape = Need.Given("shape", shape);
       Strides = strides;
+      if (strides != null && strides.Length != shape.Length)
+        throw new ArgumentException("strides has " + strides.Length + " numbers, expected " + shape.Length + " as shape",
+                                    "strides");
     }
 
     Operand(Tensor tensor) {
@@ -37,9 +40,9 @@ namespace Ruda {
     public bool? Autotune;
   }
 
-  /// <summary>Fills the descriptor of an operator by the names of its fields. A value that is null keeps its
-  /// default.
-  /// </summary>
+  /// <summary>Fills the descriptor of an operator by the names of its fields; a bit mask of axes ends in _mask, as
+  /// "axes_mask". A value that is null keeps its default. A name that the operator does not have, or a value of another
+  /// kind, is refused by Create.</summary>
   public sealed class PlanBuilder {
     readonly string op;
     readonly StringBuilder names = new StringBuilder();
@@ -48,10 +51,12 @@ namespace Ruda {
     readonly List<KeyValuePair<int, NativeObject>> patches = new List<KeyValuePair<int, NativeObject>>();
 
     public PlanBuilder(string op) {
-      this.op = op;
+      this.op = Need.Given("op", op);
     }
 
     PlanBuilder Add(string name, char tag, params long[] numbers) {
+      if (Need.Given("name", name) == "" || name.IndexOf(' ') >= 0)
+        throw new ArgumentException("name is \"" + name + "\", expected the name of a parameter", "name");
       if (names.Length > 0)
         names.Append(' ');
       names.Append(name);
@@ -138,7 +143,7 @@ namespace Ruda {
       long[] numbers = values.ToArray();
       PlanHandle made = null;
       Hold.During(patches, numbers, () => {
-        RudaNative.rudax_plan_create(context.H, op, names.ToString(), numbers, (uint)numbers.Length,
+        RudaNative.rudax_plan_create(Need.H("context", context), op, names.ToString(), numbers, (uint)numbers.Length,
                                      out made);
       });
       return new Plan(made);
@@ -210,6 +215,7 @@ namespace Ruda {
 
     /// <summary>The kernels of an operator on a backend, best first.</summary>
     public static string[] OpKernels(string op, Backend backend = Backend.Cpu) {
+      Need.Given("op", op);
       return ReadText(text => {
         ulong needed;
         RudaNative.ruda_op_kernels(op, (uint)backend, text, (ulong)text.Length, out needed);
@@ -250,19 +256,30 @@ namespace Ruda {
     }
 
     public void Warm(Stream stream) {
-      RudaNative.ruda_plan_warm(H, stream.H);
+      RudaNative.ruda_plan_warm(H, Need.H("stream", stream));
+    }
+
+    static long Integer(string name, object value) {
+      if (value is ulong) return unchecked((long)(ulong)value);
+      if (value is bool || value is Enum || (value.GetType().IsPrimitive && !(value is char)))
+        return Convert.ToInt64(value);
+      throw new ArgumentException(name + " is a " + value.GetType().Name +
+                                  ", expected a tensor, another object of the library or a number", name);
     }
 
     /// <summary>Runs the plan. Values are tensors, other objects of the library, integers and doubles, by the
-    /// names of the operands.</summary>
+    /// names of the operands; null is an operand that is left out.</summary>
     public void Execute(Stream stream, IDictionary<string, object> operands, Workspace workspace = null,
                         CancelToken cancel = null, ulong timeoutNs = 0) {
       List<long> values = new List<long>();
       List<KeyValuePair<int, NativeObject>> patches = new List<KeyValuePair<int, NativeObject>>();
-      foreach (KeyValuePair<string, object> operand in operands) {
+      foreach (KeyValuePair<string, object> operand in Need.Given("operands", operands)) {
         uint slot;
         if (!slots.TryGetValue(operand.Key, out slot))
-          throw new ArgumentException(Op + " has no operand " + operand.Key);
+          throw new ArgumentException(Op + " has no operand " + operand.Key + ": it has " +
+                                      string.Join(", ", slots.Keys));
+        if (operand.Value == null)
+          continue;
         values.Add(slot);
         NativeObject thing = operand.Value as NativeObject;
         if (thing != null) {
@@ -274,12 +291,12 @@ namespace Ruda {
           values.Add(BitConverter.DoubleToInt64Bits(Convert.ToDouble(operand.Value)));
         } else {
           values.Add((long)BindKind.I64);
-          values.Add(Convert.ToInt64(operand.Value));
+          values.Add(Integer(operand.Key, operand.Value));
         }
       }
       long[] numbers = values.ToArray();
       Hold.During(patches, numbers, () => {
-        RudaNative.rudax_plan_execute(H, stream.H, Raw(workspace, WorkspaceHandle.Null), numbers,
+        RudaNative.rudax_plan_execute(H, Need.H("stream", stream), Raw(workspace, WorkspaceHandle.Null), numbers,
                                       (uint)numbers.Length, Raw(cancel, CancelHandle.Null), timeoutNs);
       });
     }

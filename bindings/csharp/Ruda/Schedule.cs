@@ -18,16 +18,29 @@ namespace Ruda {
     static PagedScheduleHandle Make(Context context, uint pageSize, uint pages, uint maxSequences, uint maxQueries,
                                     uint maxTablePages) {
       PagedScheduleHandle made;
-      RudaNative.rudax_schedule_create(context.H, pageSize, pages, maxSequences, maxQueries, maxTablePages, out made);
+      RudaNative.rudax_schedule_create(Need.H("context", context), pageSize, pages, maxSequences, maxQueries, maxTablePages, out made);
       return made;
     }
 
+    static void Check(string name, long[] values, long least) {
+      Need.Given(name, values);
+      for (int i = 0; i < values.Length; ++i)
+        if (values[i] < least || values[i] > uint.MaxValue)
+          throw new ArgumentException(name + "[" + i + "] is " + values[i] + ", expected " + least + " to " +
+                                      uint.MaxValue);
+    }
+
     /// <summary>Replaces the whole schedule; on an error the former one stays.</summary>
-    /// <param name="tables">a row of pages for each sequence; shorter rows end without a page</param>
+    /// <param name="tables">a row of pages for each sequence, -1 = no page, as after the end of a shorter row</param>
     /// <param name="lengths">tokens of each sequence, those of this step's queries included</param>
     /// <param name="sequenceIds">the sequence of each query</param>
     /// <param name="positions">the place of each query in its sequence</param>
     public void Set(Stream stream, long[][] tables, long[] lengths, long[] sequenceIds, long[] positions) {
+      Need.Given("tables", tables);
+      for (int i = 0; i < tables.Length; ++i) Check("tables[" + i + "]", tables[i], -1);
+      Check("lengths", lengths, 0);
+      Check("sequenceIds", sequenceIds, 0);
+      Check("positions", positions, 0);
       if (tables.Length != lengths.Length)
         throw new ArgumentException(tables.Length + " tables and " + lengths.Length + " lengths are given");
       if (sequenceIds.Length != positions.Length)
@@ -43,12 +56,12 @@ namespace Ruda {
       values.AddRange(lengths);
       values.AddRange(sequenceIds);
       values.AddRange(positions);
-      RudaNative.rudax_schedule_set(H, stream.H, values.ToArray(), (uint)values.Count);
+      RudaNative.rudax_schedule_set(H, Need.H("stream", stream), values.ToArray(), (uint)values.Count);
     }
 
     /// <summary>The next step: every sequence that has tokens grows by one, and these are the queries.</summary>
     public void Advance(Stream stream) {
-      RudaNative.ruda_paged_schedule_advance(H, stream.H);
+      RudaNative.ruda_paged_schedule_advance(H, Need.H("stream", stream));
     }
 
     long Get(uint what) {

@@ -14,7 +14,7 @@ namespace Ruda {
     public Store(string path) : base(Make(path)) {}
 
     static StoreHandle Make(string path) {
-      byte[] raw = Encoding.UTF8.GetBytes(path);
+      byte[] raw = Need.Bytes("path", path);
       StoreHandle made;
       RudaNative.rudax_store_open(raw, (ulong)raw.Length, out made);
       return made;
@@ -32,7 +32,7 @@ namespace Ruda {
     public string Name(long index) {
       return ReadText(text => {
         ulong needed;
-        RudaNative.rudax_store_tensor_name(H, (ulong)index, text, (ulong)text.Length, out needed);
+        RudaNative.rudax_store_tensor_name(H, Need.Unsigned("index", index), text, (ulong)text.Length, out needed);
         return needed;
       });
     }
@@ -47,14 +47,14 @@ namespace Ruda {
     /// <summary>The index of a tensor.</summary>
     public long Find(string name) {
       ulong index;
-      RudaNative.ruda_store_find(H, name, out index);
+      RudaNative.ruda_store_find(H, Need.Given("name", name), out index);
       return (long)index;
     }
 
     /// <summary>A read-only tensor on the file's own bytes. Contexts that compute in host memory.</summary>
     public Tensor Tensor(Context context, long index) {
       TensorHandle made;
-      RudaNative.ruda_store_tensor(H, context.H, (ulong)index, out made);
+      RudaNative.ruda_store_tensor(H, Need.H("context", context), Need.Unsigned("index", index), out made);
       return Ruda.Tensor.Wrap(made);
     }
 
@@ -78,7 +78,9 @@ namespace Ruda {
     /// <summary>The bytes of a conversation, by the rule of bindings/common/session.h.</summary>
     internal static byte[] Pack(IEnumerable<ChatMessage> messages) {
       MemoryStream packed = new MemoryStream();
-      foreach (ChatMessage message in messages) {
+      int count = 0;
+      foreach (ChatMessage message in Need.Given("messages", messages)) {
+        Need.Given("messages[" + count++ + "]", message);
         byte[] content = Encoding.UTF8.GetBytes(message.Content);
         byte[] head = Encoding.UTF8.GetBytes(message.Role + "\0" + content.Length + "\0");
         packed.Write(head, 0, head.Length);
@@ -96,7 +98,7 @@ namespace Ruda {
 
     static TokenizerHandle Make(Store store) {
       TokenizerHandle made;
-      RudaNative.rudax_tokenizer_create(store.H, out made);
+      RudaNative.rudax_tokenizer_create(Need.H("store", store), out made);
       return made;
     }
 
@@ -128,7 +130,7 @@ namespace Ruda {
 
     /// <param name="parseSpecial">control tokens that are written in the text count as such</param>
     public int[] Encode(string text, bool addSpecial = false, bool parseSpecial = false) {
-      byte[] raw = Encoding.UTF8.GetBytes(text);
+      byte[] raw = Need.Bytes("text", text);
       uint flags = (addSpecial ? (uint)EncodeFlags.AddSpecial : 0) | (parseSpecial ? (uint)EncodeFlags.ParseSpecial : 0);
       ulong count;
       RudaNative.rudax_tokenizer_encode(H, raw, (ulong)raw.Length, flags, new int[0], 0, out count);
@@ -139,7 +141,7 @@ namespace Ruda {
 
     public string Decode(IEnumerable<int> tokens, bool skipSpecial = false) {
       List<long> wide = new List<long>();
-      foreach (int token in tokens) wide.Add(token);
+      foreach (int token in Need.Given("tokens", tokens)) wide.Add(token);
       long[] values = wide.ToArray();
       return ReadText(text => {
         ulong needed;
@@ -164,7 +166,7 @@ namespace Ruda {
 
     /// <summary>The token whose entry in the vocabulary is exactly `text`.</summary>
     public int TokenId(string text) {
-      byte[] raw = Encoding.UTF8.GetBytes(text);
+      byte[] raw = Need.Bytes("text", text);
       long id;
       RudaNative.rudax_tokenizer_token_id(H, raw, (ulong)raw.Length, out id);
       return (int)id;
@@ -210,34 +212,47 @@ namespace Ruda {
       throw new InvalidOperationException("64 models are being loaded already");
     }
 
-    /// <summary>Loads a GGUF file. `progress` is called on this thread a few times a second with bytes done and in all.
-    /// </summary>
+    /// <summary>Loads a GGUF file. `progress` is called on this thread with bytes done and in all: a few times a second,
+    /// and at the end with all of them. An exception that it throws ends the load.</summary>
     public static Model Load(Context context, string path, Action<long, long> progress = null) {
       using (Store store = new Store(path)) return Load(context, store, progress);
     }
 
     public static Model Load(Context context, Store store, Action<long, long> progress = null) {
+      Need.Given("context", context);
+      Need.Given("store", store);
       uint slot = TakeSlot();
       try {
         ModelHandle made = null;
         if (progress == null) {
-          RudaNative.rudax_model_load(context.H, store.H, slot, out made);
+          RudaNative.rudax_model_load(Need.H("context", context), Need.H("store", store), slot, out made);
           return new Model(made);
         }
-        Task work = Task.Run(() => RudaNative.rudax_model_load(context.H, store.H, slot, out made));
-        ulong done, total;
+        Task work = Task.Run(() => RudaNative.rudax_model_load(Need.H("context", context), Need.H("store", store), slot, out made));
+        ulong done, total, told = ulong.MaxValue;
         try {
           while (!((IAsyncResult)work).AsyncWaitHandle.WaitOne(50)) {
             RudaNative.rudax_load_progress(slot, 0, out done, out total);
-            if (total > 0) progress((long)done, (long)total);
+            if (total > 0 && done != told) progress((long)done, (long)total);
+            if (total > 0) told = done;
           }
         } catch {
           RudaNative.rudax_load_progress(slot, 1, out done, out total);
           ((IAsyncResult)work).AsyncWaitHandle.WaitOne();
+          if (work.Status == TaskStatus.RanToCompletion) made.Dispose();
           throw;
         }
         work.GetAwaiter().GetResult();
-        return new Model(made);
+        Model model = new Model(made);
+        try {
+          RudaNative.rudax_load_progress(slot, 0, out done, out total);
+          long all = total > 0 ? (long)total : model.WeightBytes;
+          if (told != (ulong)all) progress(all, all);
+        } catch {
+          model.Dispose();
+          throw;
+        }
+        return model;
       } finally {
         lock (slots) slots[slot] = false;
       }
@@ -307,8 +322,11 @@ namespace Ruda {
 
     internal StopText(IEnumerable<string> given) {
       if (given == null) return;
-      foreach (string stop in given)
-        if (stop.Length > 0) stops.Add(stop);
+      foreach (string stop in given) {
+        string name = "stops[" + stops.Count + "]";
+        if (Need.Given(name, stop) == "") throw new ArgumentException(name + " is empty", "stops");
+        stops.Add(stop);
+      }
     }
 
     internal string Push(string text, out bool stopped) {
@@ -340,11 +358,15 @@ namespace Ruda {
     /// <param name="cacheDType">of keys and values; 0 = F16</param>
     public Session(Model model, long tokenCapacity = 0, DType cacheDType = 0, uint batchTokens = 0)
         : base(Make(model, tokenCapacity, cacheDType, batchTokens)) {
+      vocabSize = model.VocabSize;
     }
+
+    readonly int vocabSize;
 
     static SessionHandle Make(Model model, long capacity, DType dtype, uint batch) {
       SessionHandle made;
-      RudaNative.rudax_session_create(model.H, (uint)dtype, (ulong)capacity, batch, out made);
+      RudaNative.rudax_session_create(Need.H("model", model), (uint)dtype, Need.Unsigned("tokenCapacity", capacity), batch,
+                                      out made);
       return made;
     }
 
@@ -358,13 +380,13 @@ namespace Ruda {
     /// <summary>Makes the session hold exactly these tokens; a beginning that it holds already is kept.</summary>
     public void Prompt(IEnumerable<int> tokens, CancelToken cancel = null) {
       List<long> wide = new List<long>();
-      foreach (int token in tokens) wide.Add(token);
+      foreach (int token in Need.Given("tokens", tokens)) wide.Add(token);
       long[] values = wide.ToArray();
       RudaNative.rudax_session_prompt(H, values, (uint)values.Length, Raw(cancel, CancelHandle.Null));
     }
 
     public void Prompt(string text, CancelToken cancel = null) {
-      byte[] raw = Encoding.UTF8.GetBytes(text);
+      byte[] raw = Need.Bytes("text", text);
       RudaNative.rudax_session_prompt_text(H, raw, (ulong)raw.Length, Raw(cancel, CancelHandle.Null));
     }
 
@@ -391,11 +413,16 @@ namespace Ruda {
     }
 
     /// <summary>Pieces of text until the turn ends, maxTokens were generated (0 = no limit) or a stop text appears,
-    /// which is not delivered. Finish tells afterwards what ended it.</summary>
+    /// which is not delivered; none may be empty. Finish tells afterwards what ended it.</summary>
     public IEnumerable<string> Generate(long maxTokens = 0, IEnumerable<string> stops = null, CancelToken cancel = null) {
-      if (maxTokens < 0) throw new ArgumentException("maxTokens is " + maxTokens + ", expected 0 or more");
+      Need.Unsigned("maxTokens", maxTokens);
+      return Pieces(null, maxTokens, new StopText(stops), cancel);
+    }
+
+    // `begin` is done when the first piece is asked for.
+    IEnumerable<string> Pieces(Action begin, long maxTokens, StopText stopText, CancelToken cancel) {
+      if (begin != null) begin();
       Finish = Finish.None;
-      StopText stopText = new StopText(stops);
       for (long count = 0; maxTokens == 0 || count < maxTokens; ++count) {
         if (cancel != null && cancel.IsRequested) throw new OperationCanceledException("generation was cancelled");
         string text;
@@ -432,8 +459,10 @@ namespace Ruda {
                                     IEnumerable<string> stops = null, CancelToken cancel = null,
                                     string template = null, string variables = null,
                                     bool addGenerationPrompt = true) {
-      PromptChat(messages, cancel, template, variables, addGenerationPrompt);
-      foreach (string piece in Generate(maxTokens, stops, cancel)) yield return piece;
+      Need.Unsigned("maxTokens", maxTokens);
+      Need.Given("messages", messages);
+      return Pieces(() => PromptChat(messages, cancel, template, variables, addGenerationPrompt), maxTokens,
+                    new StopText(stops), cancel);
     }
 
     /// <summary>What ended the last Generate.</summary>
@@ -475,16 +504,16 @@ namespace Ruda {
     }
 
     /// <summary>The logits after the last token.</summary>
-    /// <param name="vocabSize">of the model</param>
-    public unsafe float[] Logits(int vocabSize) {
-      float[] made = new float[vocabSize];
-      fixed(float* p = made) RudaNative.rudax_session_logits(H, (IntPtr)p, (ulong)vocabSize * sizeof(float));
+    /// <param name="vocabSize">of the model, which the session knows: null</param>
+    public unsafe float[] Logits(int? vocabSize = null) {
+      float[] made = new float[(int)Need.Unsigned("vocabSize", vocabSize ?? this.vocabSize)];
+      fixed(float* p = made) RudaNative.rudax_session_logits(H, (IntPtr)p, (ulong)made.Length * sizeof(float));
       return made;
     }
 
     /// <summary>Forgets all but the first tokens.</summary>
     public void Rewind(long count) {
-      RudaNative.ruda_session_rewind(H, (ulong)count);
+      RudaNative.ruda_session_rewind(H, Need.Unsigned("count", count));
     }
 
     public int[] Tokens() {

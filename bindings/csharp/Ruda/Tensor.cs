@@ -55,7 +55,8 @@ namespace Ruda {
 
     static TensorHandle Make(Context context, DType dtype, long[] shape) {
       TensorHandle made;
-      RudaNative.rudax_tensor_create(context.H, (uint)dtype, shape, (uint)shape.Length, out made);
+      Need.Given("shape", shape);
+      RudaNative.rudax_tensor_create(Need.H("context", context), (uint)dtype, shape, (uint)shape.Length, out made);
       return made;
     }
 
@@ -70,19 +71,22 @@ namespace Ruda {
 
     /// <summary>An F32 tensor with a copy of `data`.</summary>
     public static Tensor From(Stream stream, Context context, float[] data, params long[] shape) {
-      return From<float>(stream, context, DType.F32, data, shape);
+      return From<float>(stream, context, DType.F32, Need.Given("data", data), shape);
     }
 
     /// <summary>A tensor over an array, which stays pinned while any tensor uses it. CPU contexts.</summary>
     public static Tensor Over<T>(Context context, DType dtype, T[] data, params long[] shape)
         where T : struct {
       Elements.Match<T>(dtype);
+      Need.Given("context", context);
+      Need.Given("data", data);
+      Need.Given("shape", shape);
       Loans.Collect();
       GCHandle pinned = GCHandle.Alloc(data, GCHandleType.Pinned);
       long number = Loans.Add(pinned);
       try {
         TensorHandle made;
-        RudaNative.rudax_tensor_wrap(context.H, (uint)dtype, shape, (uint)shape.Length, 3,
+        RudaNative.rudax_tensor_wrap(Need.H("context", context), (uint)dtype, shape, (uint)shape.Length, 3,
                                      pinned.AddrOfPinnedObject(), (ulong)Buffer.ByteLength(data), number,
                                      out made);
         return new Tensor(made);
@@ -156,7 +160,7 @@ namespace Ruda {
         where T : struct {
       Elements.Match<T>(DType);
       fixed(byte* p = MemoryMarshal.AsBytes(data))
-          RudaNative.ruda_tensor_write(stream.H, H, (IntPtr)p, (ulong)MemoryMarshal.AsBytes(data).Length);
+          RudaNative.ruda_tensor_write(Need.H("stream", stream), H, (IntPtr)p, (ulong)MemoryMarshal.AsBytes(data).Length);
     }
 
     /// <summary>Waits for the stream's work and copies the tensor, row-major, to the host; T as in Write.</summary>
@@ -164,7 +168,7 @@ namespace Ruda {
         where T : struct {
       Elements.Match<T>(DType);
       fixed(byte* p = MemoryMarshal.AsBytes(data))
-          RudaNative.ruda_tensor_read(stream.H, H, (IntPtr)p, (ulong)MemoryMarshal.AsBytes(data).Length);
+          RudaNative.ruda_tensor_read(Need.H("stream", stream), H, (IntPtr)p, (ulong)MemoryMarshal.AsBytes(data).Length);
     }
 
     /// <summary>The elements, row-major; T as in Write. Nothing is converted: see Cast.</summary>
@@ -177,45 +181,48 @@ namespace Ruda {
     }
 
     public Tensor Fill(Stream stream, double value) {
-      RudaNative.ruda_tensor_fill(stream.H, H, value);
+      RudaNative.ruda_tensor_fill(Need.H("stream", stream), H, value);
       return this;
     }
 
     /// <summary>A contiguous copy of another dtype.</summary>
     public Tensor Cast(Stream stream, DType dtype) {
       TensorHandle made;
-      RudaNative.ruda_tensor_cast(stream.H, H, (uint)dtype, out made);
+      RudaNative.ruda_tensor_cast(Need.H("stream", stream), H, (uint)dtype, out made);
       return new Tensor(made);
     }
 
     public Tensor Contiguous(Stream stream) {
       TensorHandle made;
-      RudaNative.ruda_tensor_contiguous(stream.H, H, out made);
+      RudaNative.ruda_tensor_contiguous(Need.H("stream", stream), H, out made);
       return new Tensor(made);
     }
 
     /// <summary>Copies into a tensor of the same shape; dtypes are converted.</summary>
     public void CopyTo(Stream stream, Tensor to) {
-      RudaNative.ruda_tensor_copy(stream.H, H, to.H);
+      RudaNative.ruda_tensor_copy(Need.H("stream", stream), H, Need.H("to", to));
     }
 
     /// <summary>The elements under another shape: a view where strides allow it, else a copy. One extent may
     /// be -1.</summary>
     public Tensor Reshape(Stream stream, params long[] shape) {
       TensorHandle made;
-      RudaNative.rudax_tensor_reshape(stream.H, H, shape, (uint)shape.Length, out made);
+      Need.Given("shape", shape);
+      RudaNative.rudax_tensor_reshape(Need.H("stream", stream), H, shape, (uint)shape.Length, out made);
       return new Tensor(made);
     }
 
     /// <summary>As Reshape, never a copy.</summary>
     public Tensor View(params long[] shape) {
       TensorHandle made;
+      Need.Given("shape", shape);
       RudaNative.ruda_tensor_view(H, shape, (uint)shape.Length, out made);
       return new Tensor(made);
     }
 
     public Tensor Permute(params long[] axes) {
       TensorHandle made;
+      Need.Given("axes", axes);
       RudaNative.rudax_tensor_permute(H, axes, (uint)axes.Length, out made);
       return new Tensor(made);
     }
@@ -223,6 +230,8 @@ namespace Ruda {
     /// <summary>begin[i], begin[i] + step[i], ... below end[i] on every axis; negative ones count from the
     /// end.</summary>
     public Tensor Slice(long[] begin, long[] end, long[] step = null) {
+      Need.Given("begin", begin);
+      Need.Given("end", end);
       if (begin.Length != end.Length || (step != null && step.Length != begin.Length))
         throw new ArgumentException("begin, end and step have different lengths");
       int rank = begin.Length;
@@ -239,13 +248,14 @@ namespace Ruda {
 
     public Tensor Broadcast(params long[] shape) {
       TensorHandle made;
+      Need.Given("shape", shape);
       RudaNative.ruda_tensor_broadcast(H, shape, (uint)shape.Length, out made);
       return new Tensor(made);
     }
 
     /// <summary>Orders later use on `stream` after the last writer on another stream.</summary>
     public void Fence(Stream stream) {
-      RudaNative.ruda_tensor_fence(H, stream.H);
+      RudaNative.ruda_tensor_fence(H, Need.H("stream", stream));
     }
 
     public override string ToString() {

@@ -7,7 +7,8 @@ import operator
 
 from ._load import _raw
 from ._constants import BindKind
-from ._core import Handle, op_stream, read_text, register, wrap
+from ._core import Handle, given, op_stream, read_text, register, wrap
+from ._numbers import number
 from ._tensor import DType, Tensor, dtype_from, dtype_or_default, extents
 
 
@@ -34,6 +35,15 @@ def integers(name, values):
         raise TypeError(f"{name} is {values!r}, expected integers") from None
 
 
+def entries(name, values, least):
+    """A list of integers from `least` to the largest that a schedule holds."""
+    taken = list(integers(name, values))
+    for i, value in enumerate(taken):
+        if not least <= value <= 0xFFFFFFFF:
+            raise OverflowError(f"{name}[{i}] is {value}, expected {least} to {0xFFFFFFFF}")
+    return taken
+
+
 def encode(name, value):
     """The numbers that stand for a value, by the rule of bindings/common/descriptor.h."""
     if name == "dtype" or name.endswith("_dtype"):
@@ -52,19 +62,15 @@ def encode(name, value):
         )
     if isinstance(value, Handle):
         return (ord("h"), value._h)
-    if isinstance(value, float):
-        return (ord("f"), value)
     if isinstance(value, str):
         raw = value.encode()
         return (ord("s"), len(raw), *raw)
     if isinstance(value, (list, tuple)):
-        real = any(isinstance(v, float) for v in value)
-        return (ord("g" if real else "a"), len(value), *(map(float, value) if real else value))
-    if hasattr(value, "__index__"):
-        return (ord("i"), int(value))
-    if hasattr(value, "__float__"):
-        return (ord("f"), float(value))
-    raise TypeError(f"{name} is a {type(value).__name__}, which no parameter holds")
+        numbers = [number(f"{name}[{i}]", v, "a number") for i, v in enumerate(value)]
+        real = any(isinstance(v, float) for v in numbers)
+        return (ord("g" if real else "a"), len(numbers), *(map(float, numbers) if real else numbers))
+    taken = number(name, value, "a tensor, a TensorDesc, a handle, a text, a number or numbers")
+    return (ord("f" if isinstance(taken, float) else "i"), taken)
 
 
 def make(context, op, fields, options):
@@ -147,21 +153,18 @@ class Plan(Handle):
                 values += (BindKind.TENSOR, value._h)
             elif isinstance(value, Handle):
                 values += (BindKind.HANDLE, value._h)
-            elif isinstance(value, float):
-                values += (BindKind.F64, value)
-            elif hasattr(value, "__index__"):
-                values += (BindKind.I64, value)
             else:
-                raise TypeError(f"{name} is a {type(value).__name__}, expected a tensor, a handle or a number")
+                taken = number(name, value, "a tensor, a handle or a number")
+                values += (BindKind.F64 if isinstance(taken, float) else BindKind.I64, taken)
         s, _ = op_stream(stream, *operands.values())
-        _raw.rudax_plan_execute(
-            self._h,
-            s,
-            None if workspace is None else workspace._h,
-            values,
-            None if cancel is None else cancel._h,
-            timeout_ns,
-        )
+        room, stop = given(workspace, "workspace", "workspace"), given(cancel, "cancel", "cancel")
+        try:
+            _raw.rudax_plan_execute(self._h, s, room, values, stop, timeout_ns)
+        except ValueError:
+            for name, value in operands.items():
+                if isinstance(value, Handle) and value.closed:
+                    raise ValueError(f"{name} is closed: a {value.KIND}") from None
+            raise
 
     execute = __call__
 
@@ -183,12 +186,12 @@ class PagedSchedule(Handle):
 
     def set(self, tables, lengths, sequence_ids, positions, *, stream=None):
         """Replaces the whole schedule; on an error the former one stays. tables: a row of pages for each
-        sequence, shorter rows end without a page. lengths: tokens of each sequence, those of this step's
-        queries included. sequence_ids and positions: one of each for a query."""
-        tables = [list(integers(f"tables[{i}]", row)) for i, row in enumerate(tables)]
-        lengths = list(integers("lengths", lengths))
-        sequence_ids = list(integers("sequence_ids", sequence_ids))
-        positions = list(integers("positions", positions))
+        sequence, -1 = no page, as after the end of a shorter row. lengths: tokens of each sequence, those of
+        this step's queries included. sequence_ids and positions: one of each for a query."""
+        tables = [entries(f"tables[{i}]", row, -1) for i, row in enumerate(tables)]
+        lengths = entries("lengths", lengths, 0)
+        sequence_ids = entries("sequence_ids", sequence_ids, 0)
+        positions = entries("positions", positions, 0)
         if len(tables) != len(lengths):
             raise ValueError(f"{len(tables)} tables and {len(lengths)} lengths are given")
         if len(sequence_ids) != len(positions):

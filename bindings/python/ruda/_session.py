@@ -9,13 +9,14 @@ enters the interpreter.
 
 import array
 import json
+import operator
 import os
 import threading
 import time
 
 from . import _raw
 from ._constants import ChatFlags, DType, EncodeFlags, Finish
-from ._core import Handle, read_text, register, wrap
+from ._core import Handle, given, read_text, register, wrap
 from ._tensor import dtype_from
 
 _slots = list(range(64))  # numbers of loads in flight
@@ -168,7 +169,8 @@ class Model(Handle):
     @staticmethod
     def load(context, source, *, progress=None):
         """Loads a model. source: the path of a GGUF file, or a Store. progress(done, total) is called on this
-        thread a few times a second, with bytes; an exception that it raises ends the load."""
+        thread a few times a second, with bytes, and at the end with done == total; an exception that it raises
+        ends the load."""
         store = source if isinstance(source, Store) else Store(source)
         slot = _slots.pop()
         try:
@@ -184,7 +186,7 @@ class Model(Handle):
 
     @staticmethod
     def _load_with_progress(context, store, slot, progress):
-        result = []
+        result, told = [], None
 
         def work():
             try:
@@ -197,9 +199,10 @@ class Model(Handle):
         try:
             while thread.is_alive():
                 thread.join(0.05)
-                done, total = _raw.rudax_load_progress(slot, 0)
-                if total:
-                    progress(done, total)
+                now = tuple(_raw.rudax_load_progress(slot, 0))
+                if now[1] and now != told:
+                    told = now
+                    progress(*now)
         except BaseException:
             _raw.rudax_load_progress(slot, 1)
             raise
@@ -207,6 +210,9 @@ class Model(Handle):
             thread.join()
         if isinstance(result[0], BaseException):
             raise result[0]
+        if not told or told[0] != told[1]:
+            total = _raw.rudax_load_progress(slot, 0)[1] or _raw.rudax_model_get(result[0], 9)
+            progress(total, total)
         return result[0]
 
     def _get(self, what):
@@ -254,14 +260,39 @@ class Model(Handle):
         dtype = dtype_from(cache_dtype) if cache_dtype else 0
         capsule = _raw.rudax_session_create(self._h, dtype, token_capacity, batch_tokens)
         made = wrap("session", capsule, self._context)
+        made._vocab_size = self.vocab_size
         return made
+
+
+def check_stops(stops):
+    """A list of stop texts: a text, or a sequence of them, none of which is empty."""
+    try:
+        stops = [stops] if isinstance(stops, str) else list(stops)
+    except TypeError:
+        raise TypeError(f"stops is {stops!r}, expected texts") from None
+    for i, stop in enumerate(stops):
+        if not isinstance(stop, str):
+            raise TypeError(f"stops[{i}] is {stop!r}, expected a text")
+        if not stop:
+            raise ValueError(f"stops[{i}] is empty, expected a text of one character or more")
+    return stops
+
+
+def check_count(max_tokens):
+    try:
+        count = operator.index(max_tokens)
+    except TypeError:
+        raise TypeError(f"max_tokens is {max_tokens!r}, expected an integer") from None
+    if count < 0:
+        raise ValueError(f"max_tokens is {count}, expected 0 or more")
+    return count
 
 
 class StopText:
     """Holds text back that may begin a stop sequence."""
 
     def __init__(self, stops):
-        self._stops = [stop for stop in stops if stop]
+        self._stops = check_stops(stops)
         self._held = ""
 
     def push(self, text):
@@ -291,7 +322,7 @@ class Session(Handle):
     """One conversation: a model, its key-value cache and a sampler. One thread at a time; close() and a Cancel
     may come from any. token_count, prompt_tokens, ... tell what it holds and did."""
 
-    __slots__ = ("_finish",)
+    __slots__ = ("_finish", "_vocab_size")
 
     def __init__(self, *_, **__):
         raise TypeError("sessions are made by Model.session")
@@ -316,7 +347,7 @@ class Session(Handle):
     def prompt(self, tokens, *, cancel=None):
         """Makes the session hold exactly these tokens, or the tokens of a text. A beginning that it holds already
         is kept."""
-        handle = None if cancel is None else cancel._h
+        handle = given(cancel, "cancel", "cancel")
         if isinstance(tokens, (str, bytes)):
             _raw.rudax_session_prompt_text(self._h, _bytes(tokens), handle)
         else:
@@ -327,7 +358,7 @@ class Session(Handle):
     ):
         """As prompt with a conversation, rendered by the model's chat template; see Tokenizer.render."""
         options = _chat_options(add_generation_prompt, template, variables)
-        handle = None if cancel is None else cancel._h
+        handle = given(cancel, "cancel", "cancel")
         _raw.rudax_session_prompt_chat(self._h, pack_messages(messages), *options, handle)
 
     def next(self):
@@ -339,13 +370,14 @@ class Session(Handle):
 
     def generate(self, *, max_tokens=0, stops=(), cancel=None):
         """Yields pieces of text until the turn ends, max_tokens were generated (0 = no limit) or a stop text
-        appears; the stop text itself is not yielded. finish tells afterwards what ended it."""
-        if not hasattr(max_tokens, "__index__"):
-            raise TypeError(f"max_tokens is {max_tokens!r}, expected an integer")
-        if max_tokens < 0:
-            raise ValueError(f"max_tokens is {max_tokens}, expected 0 or more")
+        appears; the stop text itself is not yielded. stops: a text or several, none empty. finish tells
+        afterwards what ended it."""
+        return self._pieces(check_count(max_tokens), StopText(stops), cancel)
+
+    def _pieces(self, max_tokens, stop_text, cancel):
+        given(cancel, "cancel", "cancel")
         self._finish = Finish.NONE
-        stop_text, count = StopText([stops] if isinstance(stops, str) else stops), 0
+        count = 0
         while not max_tokens or count < max_tokens:
             if cancel is not None and cancel.requested:
                 from ._errors import CancelledError
@@ -371,8 +403,13 @@ class Session(Handle):
 
     def chat(self, messages, *, max_tokens=0, stops=(), cancel=None, **template):
         """Yields the pieces of the answer to a conversation: prompt_chat, then generate."""
-        self.prompt_chat(messages, cancel=cancel, **template)
-        yield from self.generate(max_tokens=max_tokens, stops=stops, cancel=cancel)
+        count, stop_text = check_count(max_tokens), StopText(stops)
+
+        def pieces():
+            self.prompt_chat(messages, cancel=cancel, **template)
+            yield from self._pieces(count, stop_text, cancel)
+
+        return pieces()
 
     @property
     def finish(self):
@@ -427,8 +464,11 @@ class Session(Handle):
             _raw.rudax_session_tokens(self._h, held)
         return held.tolist()
 
-    def logits(self, vocab_size):
-        """The logits after the last token, as an array of floats."""
+    def logits(self, vocab_size=None):
+        """The logits after the last token, as an array of floats. vocab_size: that of the model, which the
+        session knows."""
+        if vocab_size is None:
+            vocab_size = self._vocab_size
         made = array.array("f", bytes(4 * vocab_size))
         _raw.rudax_session_logits(self._h, made)
         return made

@@ -5,26 +5,13 @@ numpy_view() and wrap() do not. NumPy is imported only by the functions that ret
 
 import math
 import operator
+import struct
 
 from ._load import _raw
 from ._constants import Backend, DType
 from ._core import Context, Handle, lend, op_stream, register, take_returned, wrap
+from ._numbers import FORMATS, flatten, numpy_module, pack_numbers
 
-# dtype -> format of a buffer (struct, memoryview, NumPy)
-FORMATS = {
-    DType.F64: "d",
-    DType.F32: "f",
-    DType.F16: "e",
-    DType.I8: "b",
-    DType.U8: "B",
-    DType.I16: "h",
-    DType.U16: "H",
-    DType.I32: "i",
-    DType.U32: "I",
-    DType.I64: "q",
-    DType.U64: "Q",
-    DType.BOOL: "?",
-}
 _CODES = {"d": DType.F64, "f": DType.F32, "e": DType.F16, "?": DType.BOOL}
 _INTEGERS = {
     (False, 1): DType.U8,
@@ -62,6 +49,8 @@ def dtype_from(value):
     """A DType from a DType, its number, its name ("f32", "F32", "float32"), or the dtype of an array library
     (numpy.float32, numpy.dtype("int8"), torch.bfloat16)."""
     if isinstance(value, int):
+        if value not in DType._value2member_map_:
+            raise ValueError(f"no dtype has the number {value}: known are {', '.join(DType.__members__)}")
         return DType(value)
     name = value
     if not isinstance(name, str):
@@ -74,7 +63,7 @@ def dtype_from(value):
             short = letter + short[len(long) :]
     short = _OTHER_NAMES.get(short, short)
     if short not in DType.__members__:
-        raise ValueError(f"no dtype is called {name!r}")
+        raise ValueError(f"no dtype is called {name!r}: known are {', '.join(DType.__members__)}")
     return DType[short]
 
 
@@ -96,18 +85,6 @@ def match_buffer(dtype, data):
     raise TypeError(f"the buffer holds {kind}, the tensor {dtype.name}: convert one, or pass bytes")
 
 
-def flatten(data):
-    """(shape, flat list) of nested sequences."""
-    if not isinstance(data, (list, tuple)):
-        return (), [data]
-    if not data:
-        return (0,), []
-    parts = [flatten(item) for item in data]
-    if any(shape != parts[0][0] for shape, _ in parts):
-        raise ValueError("nested sequences have different lengths")
-    return (len(data), *parts[0][0]), [value for _, flat in parts for value in flat]
-
-
 def extents(shape):
     try:
         return tuple(map(operator.index, shape if isinstance(shape, (tuple, list)) else (shape,)))
@@ -117,7 +94,10 @@ def extents(shape):
 
 @register("tensor")
 class Tensor(Handle):
-    """Elements of one dtype with a shape and strides, in the memory of a context's device."""
+    """Elements of one dtype with a shape and strides, in the memory of a context's device.
+
+    == and hash() are those of the object, not of the elements: two tensors are never equal. bool() is for
+    tensors of one element."""
 
     __slots__ = ("_facts",)
 
@@ -144,26 +124,26 @@ class Tensor(Handle):
         wanted = None if dtype is None else dtype_from(dtype)
         if isinstance(data, (bool, int, float, list, tuple)):
             shape, flat = flatten(data)
-            kind = wanted if wanted in FORMATS else None
+            have = wanted if wanted in FORMATS else DType.F32
             if wanted is None:
-                kinds = {type(value) for value in flat}
-                kind = (
-                    DType.BOOL
-                    if kinds == {bool}
-                    else DType.I32 if kinds <= {bool, int} and kinds else DType.F32
-                )
-            import array
-            import struct
-
-            code = FORMATS[kind or DType.F32]
-            raw = (
-                struct.pack(f"={len(flat)}e", *flat)
-                if code == "e"
-                else (bytes(map(bool, flat)) if code == "?" else array.array(code, flat).tobytes())
-            )
-            source, have = raw, kind or DType.F32
+                kinds = set(map(type, flat))
+                if kinds == {bool}:
+                    have = DType.BOOL
+                elif kinds and kinds <= {bool, int}:
+                    have = DType.I32
+            source = pack_numbers(have, shape, flat)
         else:
-            view = memoryview(data)
+            try:
+                view = memoryview(data)
+            except TypeError:
+                if not hasattr(data, "__dlpack__"):
+                    raise TypeError(
+                        f"data is a {type(data).__name__}, expected a number, nested sequences, a buffer, or an "
+                        "object with __dlpack__"
+                    ) from None
+                with from_dlpack(data, context=context) as given:
+                    made = Tensor.empty(context, given.shape, given.dtype if wanted is None else wanted)
+                    return given.copy_to(made, stream=stream)
             have = dtype_of_format(view.format, view.itemsize)
             if have is None:
                 raise TypeError(f"elements of format {view.format!r} have no dtype")
@@ -258,6 +238,12 @@ class Tensor(Handle):
             raise TypeError("a tensor of rank 0 has no length")
         return self.shape[0]
 
+    def __bool__(self):
+        """Whether the element is not 0; a tensor of none or several elements has no truth value."""
+        if self.size != 1:
+            raise ValueError(f"a tensor of shape {list(self.shape)} has no truth value: one element has")
+        return bool(self.item())
+
     def __repr__(self):
         if self.closed:
             return "<ruda.Tensor closed>"
@@ -287,8 +273,6 @@ class Tensor(Handle):
         raw = source.tobytes(stream=stream)
         code = FORMATS[source.dtype]
         if code == "e":
-            import struct
-
             flat = list(struct.unpack(f"={source.size}e", raw))
         else:
             flat = memoryview(raw).cast(code).tolist() if raw else []
@@ -310,8 +294,7 @@ class Tensor(Handle):
 
     def numpy(self, *, stream=None):
         """A NumPy array with a copy of the elements."""
-        import numpy
-
+        numpy = numpy_module()
         kind = self.dtype
         if kind not in FORMATS:
             raise TypeError(f"NumPy has no type for {kind.name}: use cast")
@@ -321,10 +304,9 @@ class Tensor(Handle):
         return made
 
     def numpy_view(self):
-        """A NumPy array over the tensor's own memory, which it keeps alive. CPU only."""
-        import numpy
-
-        return numpy.from_dlpack(self)
+        """A NumPy array over the tensor's own memory, which it keeps alive; that of a read-only tensor is not
+        writable. CPU only."""
+        return numpy_module().from_dlpack(InPlace(self))
 
     def __array__(self, dtype=None, copy=None):
         made = self.numpy()
@@ -336,12 +318,16 @@ class Tensor(Handle):
         return (1, 0) if self._context.backend == Backend.CPU else (2, self._context.device)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """The tensor for another library. copy=None shares memory, but for a read-only tensor, of which it
+        hands out a copy: many libraries ignore the flag and would write to a mapped file or to a bytes object.
+        copy=False always shares; the consumer must honour the flag READ_ONLY of DLPack 1. copy=True copies."""
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError(
                 f"the tensor is on device {self.__dlpack_device__()}, {tuple(dl_device)} is asked for"
             )
-        source = self
-        if copy:
+        source, versioned = self, max_version is not None and max_version[0] >= 1
+        if copy or (copy is None and self.read_only):
+            _raw._to_dlpack(self._h, None, 1)  # what cannot be exported is refused before it is copied
             source = Tensor.empty(self._context, self.shape, self.dtype)
             self.copy_to(source)
         if self._context.backend == Backend.CPU:
@@ -349,7 +335,9 @@ class Tensor(Handle):
                 raise ValueError("a tensor in host memory takes no stream")
         elif stream != -1:
             _raw.ruda_stream_sync(op_stream(None, source)[0])
-        return _raw._to_dlpack(source._h, None, int(max_version is not None and max_version[0] >= 1))
+        if copy is False and self.read_only and not versioned:
+            raise BufferError("the tensor is read-only, which DLPack before version 1 cannot say: ask for a copy")
+        return _raw._to_dlpack(source._h, None, int(versioned))
 
     # ---- work ----
 
@@ -393,7 +381,8 @@ class Tensor(Handle):
     def permute(self, *axes):
         axes = extents(axes[0]) if len(axes) == 1 else axes
         rank = self.ndim
-        return self._view(_raw.rudax_tensor_permute(self._h, tuple(a + rank if a < 0 else a for a in axes)))
+        axes = tuple(a + rank if -rank <= a < 0 else a for a in extents(axes))
+        return self._view(_raw.rudax_tensor_permute(self._h, axes))
 
     def transpose(self, first=-2, second=-1):
         axes = list(range(self.ndim))
@@ -450,9 +439,32 @@ class Tensor(Handle):
         return _ops.matmul(self, other)
 
 
+class InPlace:
+    """Exports a tensor without a copy, whatever the consumer asks for: to NumPy, whose arrays keep to the flag
+    READ_ONLY, and to this package."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, **asked):
+        asked["copy"] = False
+        return self.tensor.__dlpack__(**asked)
+
+
 def from_dlpack(x, *, context=None, stream=None):
     """A tensor over the memory of `x`, anything with __dlpack__; nothing is copied. context: where it goes;
     by default that of the current stream, else a CPU context made for it."""
+    if not hasattr(x, "__dlpack__"):
+        raise TypeError(
+            f"x is a {type(x).__name__}, expected an object with __dlpack__, such as an array of NumPy or PyTorch"
+        )
+    if isinstance(x, Tensor):
+        x = InPlace(x)
     if context is None:
         from ._core import current_stream
 

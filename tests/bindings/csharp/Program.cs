@@ -1,4 +1,4 @@
-// tests/bindings/csharp/Program.cs - runs a suite of the C# tests: core, lifetime, session MODEL, or vectors FOLDER.
+// tests/bindings/csharp/Program.cs - runs a suite of the C# tests: core, arguments, lifetime, session MODEL, or vectors FOLDER.
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Reflection;
@@ -39,6 +39,7 @@ static class Test {
     switch (arguments[0]) {
       case "vectors": return Vectors.Run(arguments);
       case "core": RunAll(typeof(CoreTests)); break;
+      case "arguments": RunAll(typeof(ArgumentTests)); break;
       case "lifetime": RunAll(typeof(LifetimeTests)); break;
       case "session":
         SessionTests.ModelPath = arguments[1];

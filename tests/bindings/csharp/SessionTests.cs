@@ -53,13 +53,44 @@ static class SessionTests {
                                            "cancel");
         Test.Equal(error.Kind, ErrorKind.Cancelled, "category");
       }
+      Faults(model, session);
       session.Prompt("some words");
       float[] logits = session.Logits(model.VocabSize);
+      Test.Check(session.Logits().SequenceEqual(logits), "logits of the whole vocabulary");
       string text;
       bool end;
       Test.Equal(session.Next(out text, out end), Array.IndexOf(logits, logits.Max()), "most likely");
       Test.Throws<RudaException>(() => session.Logits(5), "too few logits");
     });
+  }
+
+  static void Faults(Model model, Session session) {
+    ArgumentTests.Refuses("stops[1] is empty", () => session.Generate(1, new[] { "a", "" }));
+    ArgumentTests.Refuses("stops[0] is null", () => session.Chat(Question, 1, new string[] { null }));
+    ArgumentTests.Refuses("messages is null", () => session.Chat(null, 1));
+    ArgumentTests.Refuses("messages[0] is null", () => session.PromptChat(new ChatMessage[] { null }));
+    ArgumentTests.Refuses("tokens is null", () => session.Prompt((int[])null));
+    ArgumentTests.Refuses("text is null", () => session.Prompt((string)null));
+    ArgumentTests.Refuses("count is -1, expected 0 or more", () => session.Rewind(-1));
+    ArgumentTests.Refuses("vocabSize is -1, expected 0 or more", () => session.Logits(-1));
+    ArgumentTests.Refuses("maxTokens is -1, expected 0 or more", () => session.Generate(-1));
+    ArgumentTests.Refuses("tokenCapacity is -1, expected 0 or more", () => new Session(model, -1));
+    ArgumentTests.Refuses("text is null", () => model.Tokenizer.Encode(null));
+  }
+
+  public static void Progress() {
+    using (Context c = new Context(Backend.Cpu)) {
+      long last = -1, all = 0;
+      Model.Load(c, ModelPath, (done, total) => {
+        last = done;
+        all = total;
+      }).Dispose();
+      Test.Check(last == all && all > 0, "the last call: " + last + " of " + all);
+      long live = c.LiveObjects;
+      Test.Throws<TimeZoneNotFoundException>(
+          () => Model.Load(c, ModelPath, (done, total) => { throw new TimeZoneNotFoundException(); }), "a callback that throws");
+      Test.Equal(c.LiveObjects, live, "models that were not wanted");
+    }
   }
 
   public static void Choices() {

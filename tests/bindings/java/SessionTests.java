@@ -64,13 +64,57 @@ final class SessionTests {
       error = Tests.expectThrows(RudaException.class,
           () -> session.chat(List.of(new ChatMessage("user", "other")), 3, List.of(), cancel), "cancel");
       Tests.equal(error.kind(), RudaException.Kind.CANCELLED, error.getMessage());
+      faults(model, session);
       session.prompt("some words", null);
       float[] logits = session.logits(model.vocabSize());
+      Tests.check(Arrays.equals(session.logits(), logits), "logits of the whole vocabulary");
       int best = 0;
       for (int i = 1; i < logits.length; ++i)
         if (logits[i] > logits[best]) best = i;
       Tests.equal(session.next().token(), best, "most likely of " + Arrays.toString(logits));
       Tests.expectThrows(RudaException.class, () -> session.logits(5), "too few logits");
+    }
+  }
+
+  private static void refuses(String text, Tests.Action action) {
+    IllegalArgumentException error = Tests.expectThrows(IllegalArgumentException.class, action, text);
+    if (error != null) Tests.check(error.getMessage().contains(text), error.getMessage() + ", expected " + text);
+  }
+
+  private static void faults(Model model, Session session) {
+    refuses("stops[1] is empty", () -> session.generate(1, List.of("a", ""), null));
+    refuses("stops[0] is null", () -> session.chat(QUESTION, 1, Arrays.asList((String) null), null));
+    refuses("stops is null", () -> session.generate(1, null, null));
+    refuses("messages is null", () -> session.promptChat(null, null));
+    refuses("messages[0] is null", () -> session.promptChat(Arrays.asList((ChatMessage) null), null));
+    refuses("tokens is null", () -> session.prompt((int[]) null, null));
+    refuses("text is null", () -> session.prompt((String) null, null));
+    refuses("count is -1, expected 0 or more", () -> session.rewind(-1));
+    refuses("vocabSize is -1, expected 0 or more", () -> session.logits(-1));
+    refuses("tokenCapacity is -1, expected 0 or more", () -> new Session(model, -1, 0, 0));
+    refuses("batchTokens is -1, expected 0 or more", () -> new Session(model, 0, 0, -1));
+    refuses("text is null", () -> model.tokenizer().encode(null));
+    Sampling sampling = new Sampling();
+    sampling.topK = -1;
+    refuses("topK is -1, expected 0 or more", () -> session.setSampling(sampling));
+  }
+
+  public static void progress() {
+    try (Context c = new Context(Backend.CPU)) {
+      long[] last = new long[2];
+      Model.load(c, modelPath, (done, total) -> {
+        last[0] = done;
+        last[1] = total;
+      }).close();
+      Tests.check(last[0] == last[1] && last[1] > 0, "the last call: " + last[0] + " of " + last[1]);
+      long live = c.liveObjects();
+      Tests.expectThrows(ArithmeticException.class, () -> Model.load(c, modelPath, (done, total) -> {
+        throw new ArithmeticException("stop");
+      }), "a callback that throws");
+      Tests.expectThrows(AssertionError.class, () -> Model.load(c, modelPath, (done, total) -> {
+        throw new AssertionError("stop");
+      }), "a callback that throws an error");
+      Tests.equal(c.liveObjects(), live, "models that were not wanted");
     }
   }
 

@@ -1,4 +1,4 @@
-// tests/bindings/java/Tests.java - runs a suite of the Java tests: core, lifetime, session MODEL, or vectors FOLDER.
+// tests/bindings/java/Tests.java - runs a suite of the Java tests: core, arguments, lifetime, session MODEL, or vectors FOLDER.
 // SPDX-License-Identifier: Apache-2.0
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
@@ -42,6 +42,7 @@ public final class Tests {
     switch (arguments[0]) {
       case "vectors" -> System.exit(Vectors.run(arguments));
       case "core" -> runAll(CoreTests.class);
+      case "arguments" -> runAll(ArgumentTests.class);
       case "lifetime" -> runAll(LifetimeTests.class);
       case "session" -> {
         SessionTests.modelPath = java.nio.file.Path.of(arguments[1]);

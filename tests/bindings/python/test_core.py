@@ -108,7 +108,7 @@ class CoreTest(unittest.TestCase):
         x = self.ctx.tensor([[1.0, 3.0, 2.0]])
         self.assertEqual(ruda.sample(x).tolist(), [1])
         self.assertEqual(ruda.reduce(x, ruda.Reduce.SUM).item(), 6)
-        self.assertEqual(ruda.reduce(x, ruda.Reduce.SUM, 2, True).tolist(), [[6]])
+        self.assertEqual(ruda.reduce(x, ruda.Reduce.SUM, 1, True).tolist(), [[6]])
         self.assertEqual(ruda.top_k(x, 1)[1].tolist(), [[1]])
         self.assertEqual(ruda.plans.sample(self.ctx, logits=x).op, "sample")
 

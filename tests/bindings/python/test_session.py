@@ -29,7 +29,18 @@ class StopTextTest(unittest.TestCase):
         self.assertEqual(self.run_stops(["END"], ["xE", "Nz"]), (["x", "ENz", ""], False))
         self.assertEqual(self.run_stops(["END"], ["xEN"]), (["x", "EN"], False))
         self.assertEqual(self.run_stops(["bc", "abcd"], ["ab", "c"]), (["", "a"], True))
-        self.assertEqual(self.run_stops([""], ["a"]), (["a", ""], False))
+        self.assertEqual(self.run_stops("bc", ["abc"]), (["a"], True))
+
+    def test_faults(self):
+        for stops, error, text in (
+            ("", ValueError, r"stops\[0\] is empty"),
+            (["a", ""], ValueError, r"stops\[1\] is empty"),
+            ([3], TypeError, r"stops\[0\] is 3, expected a text"),
+            (["a", None], TypeError, r"stops\[1\] is None, expected a text"),
+            (None, TypeError, "stops is None, expected texts"),
+        ):
+            with self.assertRaisesRegex(error, text):
+                StopText(stops)
 
 
 class SessionTest(unittest.TestCase):
@@ -110,6 +121,7 @@ class SessionTest(unittest.TestCase):
             session.prompt(tokens)
             self.assertEqual((session.tokens(), session.token_count, session.token_capacity), (tokens, len(tokens), 100))
             logits = session.logits(self.model.vocab_size)
+            self.assertEqual(session.logits(), logits)
             best = max(range(len(logits)), key=lambda i: (logits[i], -i))
             self.assertEqual(session.next()[0], best)
             session.rewind(2)
@@ -145,6 +157,16 @@ class SessionTest(unittest.TestCase):
         seen = []
         ruda.Model.load(self.ctx, MODEL, progress=lambda done, total: seen.append((done, total))).close()
         self.assertTrue(all(done <= total for done, total in seen))
+        self.assertEqual(seen[-1][0], seen[-1][1])
+        self.assertGreater(seen[-1][1], 0)
+        live = self.ctx.live_objects
+        with self.assertRaises(KeyError):
+            ruda.Model.load(self.ctx, MODEL, progress=lambda done, total: {}[done])
+        self.assertEqual(self.ctx.live_objects, live)
+        with self.model.session() as session:
+            for call in (session.generate, lambda **named: session.chat(QUESTION, **named)):
+                with self.assertRaisesRegex(ValueError, r"stops\[0\] is empty"):
+                    call(stops=[""])
         with self.assertRaises(ruda.FileError):
             ruda.Model.load(self.ctx, "/nonexistent.gguf", progress=lambda *_: None)
         with self.model.session() as session, self.assertRaises(ruda.ArgumentError):

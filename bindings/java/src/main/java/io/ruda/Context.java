@@ -59,6 +59,12 @@ public final class Context extends NativeHandle {
   }
 
   private static long make(Options o) {
+    need("options", o);
+    unsigned("backend", o.backend);
+    unsigned("hostThreads", o.hostThreads);
+    unsigned("logLevel", o.logLevel);
+    unsigned("planCacheCapacity", o.planCacheCapacity);
+    unsigned("memoryLimitBytes", o.memoryLimitBytes);
     if (Raw.ruda_api_level() < Built.LEVEL)
       throw new UnsatisfiedLinkError(
           "libruda has API level " + Raw.ruda_api_level() + ", this jar needs " + Built.LEVEL);
@@ -121,7 +127,7 @@ public final class Context extends NativeHandle {
 
   /** A constant of LogLevel. */
   public void setLogLevel(int level) {
-    with(p -> Raw.rudax_log_level(p[0], level), this);
+    with(p -> Raw.rudax_log_level(p[0], unsigned("level", level)), this);
   }
 
   /** The log lines that wait, "level component text". No thread of the library ever calls back. */
@@ -144,7 +150,7 @@ public final class Context extends NativeHandle {
   /** Devices of a backend, a constant of Backend, that answer. */
   public static int deviceCount(int backend) {
     long[] count = new long[1];
-    Raw.ruda_backend_probe(backend, count);
+    Raw.ruda_backend_probe(unsigned("backend", backend), count);
     return (int) count[0];
   }
 

@@ -7,7 +7,7 @@ import io.ruda.internal.Raw;
 /** A point in a stream's order. */
 public final class Event extends NativeHandle {
   public Event(Context context) {
-    super(context.use(p -> {
+    super(need("context", context).use(p -> {
       long[] made = new long[1];
       Raw.ruda_event_create(p, made);
       return made[0];

@@ -15,7 +15,7 @@ import java.util.concurrent.TimeoutException;
 public final class Model extends NativeHandle {
   private static final BitSet SLOTS = new BitSet(64);
 
-  /** Told on the loading caller's thread, a few times a second, how many bytes are done. */
+  /** Told on the loading caller's thread how many bytes are done: a few times a second, and all of them at the end. */
   public interface Progress {
     void update(long done, long total);
   }
@@ -37,6 +37,8 @@ public final class Model extends NativeHandle {
   }
 
   public static Model load(Context context, Store store, Progress progress) {
+    need("context", context);
+    need("store", store);
     int slot;
     synchronized (SLOTS) {
       slot = SLOTS.nextClearBit(0);
@@ -61,22 +63,30 @@ public final class Model extends NativeHandle {
 
   private static Model watch(CompletableFuture<Model> work, int slot, Progress progress) {
     long[] done = new long[1], total = new long[1];
+    long told = -1;
     try {
       while (true) {
         try {
-          return work.get(50, TimeUnit.MILLISECONDS);
+          Model made = work.get(50, TimeUnit.MILLISECONDS);
+          Raw.rudax_load_progress(slot, 0, done, total);
+          long all = total[0] > 0 ? total[0] : made.weightBytes();
+          if (told != all) progress.update(all, all);
+          return made;
         } catch (TimeoutException running) {
           Raw.rudax_load_progress(slot, 0, done, total);
-          if (total[0] > 0) progress.update(done[0], total[0]);
+          if (total[0] > 0 && done[0] != told) progress.update(done[0], total[0]);
+          if (total[0] > 0) told = done[0];
         }
       }
     } catch (ExecutionException error) {
       if (error.getCause() instanceof RuntimeException cause) throw cause;
       throw new CompletionException(error.getCause());
-    } catch (InterruptedException | RuntimeException error) {
+    } catch (InterruptedException | RuntimeException | Error error) {
       Raw.rudax_load_progress(slot, 1, done, total);
-      work.exceptionally(stopped -> null).join();
+      Model unwanted = work.exceptionally(stopped -> null).join();
+      if (unwanted != null) unwanted.close();
       if (error instanceof RuntimeException cause) throw cause;
+      if (error instanceof Error cause) throw cause;
       Thread.currentThread().interrupt();
       throw new IllegalStateException("interrupted while loading", error);
     }

@@ -100,6 +100,29 @@ public abstract class NativeHandle implements AutoCloseable {
     return text == null ? null : text.getBytes(StandardCharsets.UTF_8);
   }
 
+  /** The object; null is refused by the name of the parameter. */
+  static <T> T need(String name, T value) {
+    if (value == null) throw new IllegalArgumentException(name + " is null");
+    return value;
+  }
+
+  /** The elements of a list or an array, none of which may be null. */
+  static <T> T[] needAll(String name, T[] values) {
+    need(name, values);
+    for (int i = 0; i < values.length; ++i) need(name + "[" + i + "]", values[i]);
+    return values;
+  }
+
+  /** A number that is unsigned in the library. */
+  static int unsigned(String name, int value) {
+    return (int) unsigned(name, (long) value);
+  }
+
+  static long unsigned(String name, long value) {
+    if (value < 0) throw new IllegalArgumentException(name + " is " + value + ", expected 0 or more");
+    return value;
+  }
+
   interface Reader {
     void read(byte[] text, long[] needed);
   }

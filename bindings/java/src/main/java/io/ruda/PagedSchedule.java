@@ -14,19 +14,34 @@ public final class PagedSchedule extends NativeHandle {
   /** pageSize is in tokens; pages are those of the cache. */
   public PagedSchedule(
       Context context, int pageSize, int pages, int maxSequences, int maxQueries, int maxTablePages) {
-    super(context.use(p -> {
+    super(need("context", context).use(p -> {
       long[] made = new long[1];
-      Raw.rudax_schedule_create(p, pageSize, pages, maxSequences, maxQueries, maxTablePages, made);
+      Raw.rudax_schedule_create(p, unsigned("pageSize", pageSize), unsigned("pages", pages),
+          unsigned("maxSequences", maxSequences), unsigned("maxQueries", maxQueries),
+          unsigned("maxTablePages", maxTablePages), made);
       return made[0];
     }));
   }
 
+  private static void check(String name, long[] values, long least) {
+    need(name, values);
+    for (int i = 0; i < values.length; ++i)
+      if (values[i] < least || values[i] > 0xFFFFFFFFL)
+        throw new IllegalArgumentException(
+            name + "[" + i + "] is " + values[i] + ", expected " + least + " to " + 0xFFFFFFFFL);
+  }
+
   /**
-   * Replaces the whole schedule; on an error the former one stays. tables has a row of pages for each sequence,
-   * shorter rows end without a page; lengths are the tokens of each sequence, those of this step's queries included;
+   * Replaces the whole schedule; on an error the former one stays. tables has a row of pages for each sequence, -1 = no
+   * page, as after the end of a shorter row; lengths are the tokens of each sequence, those of this step's queries included;
    * each query has its sequence id and its position there.
    */
   public void set(Stream stream, long[][] tables, long[] lengths, long[] sequenceIds, long[] positions) {
+    needAll("tables", tables);
+    check("lengths", lengths, 0);
+    check("sequenceIds", sequenceIds, 0);
+    check("positions", positions, 0);
+    for (int i = 0; i < tables.length; ++i) check("tables[" + i + "]", tables[i], -1);
     if (tables.length != lengths.length)
       throw new IllegalArgumentException(tables.length + " tables and " + lengths.length + " lengths are given");
     if (sequenceIds.length != positions.length)

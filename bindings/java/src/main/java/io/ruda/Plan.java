@@ -8,6 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 
 /** An operator prepared for fixed layouts, run into the caller's tensors; made by a PlanBuilder. */
@@ -50,6 +51,8 @@ public final class Plan extends NativeHandle {
 
   /** The kernels of an operator on a backend, a constant of Backend, best first. */
   public static List<String> opKernels(String op, int backend) {
+    need("op", op);
+    unsigned("backend", backend);
     return readText((text, needed) -> Raw.ruda_op_kernels(text(op), backend, text, needed), 1024).lines().toList();
   }
 
@@ -97,12 +100,14 @@ public final class Plan extends NativeHandle {
 
   /**
    * Runs the plan. Values are tensors, other objects of the library, integers and doubles, by the names of
-   * the operands. workspace and cancel may be null; a timeout of 0 is none.
+   * the operands; null is an operand that is left out. workspace and cancel may be null; a timeout of 0 is none.
    */
   public void execute(
       Stream stream, Map<String, ?> operands, Workspace workspace, CancelToken cancel, long timeoutNanos) {
-    long[] numbers = new long[3 * operands.size()];
-    NativeHandle[] all = new NativeHandle[4 + operands.size()];
+    unsigned("timeoutNanos", timeoutNanos);
+    int given = (int) need("operands", operands).values().stream().filter(Objects::nonNull).count();
+    long[] numbers = new long[3 * given];
+    NativeHandle[] all = new NativeHandle[4 + given];
     all[0] = this;
     all[1] = stream;
     all[2] = workspace;
@@ -110,15 +115,21 @@ public final class Plan extends NativeHandle {
     int at = 0;
     for (Map.Entry<String, ?> operand : operands.entrySet()) {
       Integer slot = slots.get(operand.getKey());
-      if (slot == null) throw new IllegalArgumentException(op() + " has no operand " + operand.getKey());
-      numbers[3 * at] = slot;
+      if (slot == null)
+        throw new IllegalArgumentException(
+            op() + " has no operand " + operand.getKey() + ": it has " + String.join(", ", slots.keySet()));
       Object value = operand.getValue();
+      if (value == null) continue;
+      numbers[3 * at] = slot;
       if (value instanceof NativeHandle) {
         numbers[3 * at + 1] = value instanceof Tensor ? BindKind.TENSOR : BindKind.HANDLE;
         all[4 + at] = (NativeHandle) value;
       } else if (value instanceof Double || value instanceof Float) {
         numbers[3 * at + 1] = BindKind.F64;
         numbers[3 * at + 2] = Double.doubleToRawLongBits(((Number) value).doubleValue());
+      } else if (!(value instanceof Number)) {
+        throw new IllegalArgumentException(operand.getKey() + " is a " + value.getClass().getSimpleName()
+            + ", expected a tensor, another object of the library or a number");
       } else {
         numbers[3 * at + 1] = BindKind.I64;
         numbers[3 * at + 2] = ((Number) value).longValue();

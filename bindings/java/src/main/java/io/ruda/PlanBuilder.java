@@ -10,7 +10,8 @@ import java.util.stream.LongStream;
 
 /**
  * Makes the plan of an operator: its operands and parameters by the names of its descriptor in the C API,
- * options as "options.kernel" and so on. A value that is null keeps its default.
+ * options as "options.kernel" and so on; a bit mask of axes ends in _mask, as "axes_mask". A value that is null keeps
+ * its default. A name that the operator does not have, or a value of another kind, is refused by create.
  */
 public final class PlanBuilder {
   private final String op;
@@ -20,10 +21,12 @@ public final class PlanBuilder {
   private final List<Integer> places = new ArrayList<>();
 
   public PlanBuilder(String op) {
-    this.op = op;
+    this.op = NativeHandle.need("op", op);
   }
 
   private PlanBuilder add(String name, char tag, LongStream numbers) {
+    if (NativeHandle.need("name", name).isEmpty() || name.indexOf(' ') >= 0)
+      throw new IllegalArgumentException("name is \"" + name + "\", expected the name of a parameter");
     if (names.length() > 0) names.append(' ');
     names.append(name);
     values.add((long) tag);
@@ -89,6 +92,7 @@ public final class PlanBuilder {
   }
 
   public Plan create(Context context) {
+    NativeHandle.need("context", context);
     long[] numbers = values.stream().mapToLong(Long::longValue).toArray();
     NativeHandle[] all = new NativeHandle[objects.size() + 1];
     all[0] = context;

@@ -20,6 +20,7 @@ import java.util.stream.StreamSupport;
  */
 public final class Session extends NativeHandle {
   private volatile int finish = Finish.NONE;
+  private final int vocabSize;
 
   public Session(Model model) {
     this(model, 0, 0, 0);
@@ -30,28 +31,32 @@ public final class Session extends NativeHandle {
    * batchTokens 0 = the default.
    */
   public Session(Model model, long tokenCapacity, int cacheDType, int batchTokens) {
-    super(model.use(p -> {
+    super(need("model", model).use(p -> {
       long[] made = new long[1];
-      Raw.rudax_session_create(p, cacheDType, tokenCapacity, batchTokens, made);
+      Raw.rudax_session_create(p, unsigned("cacheDType", cacheDType), unsigned("tokenCapacity", tokenCapacity),
+          unsigned("batchTokens", batchTokens), made);
       return made[0];
     }));
+    vocabSize = model.vocabSize();
   }
 
   /** How tokens are chosen from now on; starts the random sequence anew. null: the most likely. */
   public void setSampling(Sampling sampling) {
     Sampling s = sampling == null ? new Sampling() : sampling;
+    unsigned("topK", s.topK);
+    unsigned("repetitionWindow", s.repetitionWindow);
     with(p -> Raw.rudax_session_set_sampling(p[0], s.temperature, s.topK, s.topP, s.minP, s.repetitionPenalty,
         s.repetitionWindow, s.seed), this);
   }
 
   /** Makes the session hold exactly these tokens; a beginning that it holds already is kept. cancel may be null. */
   public void prompt(int[] tokens, CancelToken cancel) {
-    long[] values = Arrays.stream(tokens).asLongStream().toArray();
+    long[] values = Arrays.stream(need("tokens", tokens)).asLongStream().toArray();
     with(p -> Raw.rudax_session_prompt(p[0], values, p[1]), this, cancel);
   }
 
   public void prompt(String text, CancelToken cancel) {
-    with(p -> Raw.rudax_session_prompt_text(p[0], text(text), p[1]), this, cancel);
+    with(p -> Raw.rudax_session_prompt_text(p[0], text(need("text", text)), p[1]), this, cancel);
   }
 
   /** As prompt with a conversation, rendered by the model's chat template. cancel may be null. */
@@ -63,6 +68,7 @@ public final class Session extends NativeHandle {
   public void promptChat(
       List<ChatMessage> messages, int flags, String template, String variables, CancelToken cancel) {
     byte[] packed = ChatMessage.pack(messages);
+    unsigned("flags", flags);
     with(p -> Raw.rudax_session_prompt_chat(p[0], packed, flags, text(template), text(variables), p[1]), this, cancel);
   }
 
@@ -85,10 +91,13 @@ public final class Session extends NativeHandle {
 
   /**
    * Pieces of text until the turn ends, maxTokens were generated (0 = no limit) or a stop text appears, which is not
-   * delivered. finish() tells afterwards what ended it. cancel may be null.
+   * delivered; none may be empty. finish() tells afterwards what ended it. cancel may be null.
    */
   public java.util.stream.Stream<String> generate(long maxTokens, List<String> stops, CancelToken cancel) {
-    Iterator<String> pieces = new Pieces(maxTokens, stops, cancel);
+    return stream(new Pieces(maxTokens, stops, cancel));
+  }
+
+  private static java.util.stream.Stream<String> stream(Iterator<String> pieces) {
     int order = Spliterator.ORDERED | Spliterator.NONNULL;
     return StreamSupport.stream(Spliterators.spliteratorUnknownSize(pieces, order), false);
   }
@@ -101,8 +110,9 @@ public final class Session extends NativeHandle {
   /** As chat with the stop texts and the token of generate; cancel may be null. */
   public java.util.stream.Stream<String> chat(
       List<ChatMessage> messages, long maxTokens, List<String> stops, CancelToken cancel) {
+    Iterator<String> pieces = new Pieces(maxTokens, stops, cancel);
     promptChat(messages, cancel);
-    return generate(maxTokens, stops, cancel);
+    return stream(pieces);
   }
 
   // A character that was not finished when the caller's limit was reached, as U+FFFD.
@@ -211,8 +221,14 @@ public final class Session extends NativeHandle {
     return (long) get(8);
   }
 
+  /** The logits after the last token, of the whole vocabulary. */
+  public float[] logits() {
+    return logits(vocabSize);
+  }
+
   /** The logits after the last token; vocabSize is that of the model. */
   public float[] logits(int vocabSize) {
+    unsigned("vocabSize", vocabSize);
     ByteBuffer data = Tensor.buffer(4L * vocabSize);
     with(p -> Raw.rudax_session_logits(p[0], data), this);
     float[] made = new float[vocabSize];
@@ -222,7 +238,7 @@ public final class Session extends NativeHandle {
 
   /** Forgets all but the first tokens. */
   public void rewind(long count) {
-    with(p -> Raw.ruda_session_rewind(p[0], count), this);
+    with(p -> Raw.ruda_session_rewind(p[0], unsigned("count", count)), this);
   }
 
   public int[] tokens() {

@@ -10,7 +10,9 @@ final class StopText {
   private boolean stopped;
 
   StopText(List<String> stops) {
-    this.stops = stops.stream().filter(stop -> !stop.isEmpty()).toList();
+    this.stops = List.of(NativeHandle.needAll("stops", NativeHandle.need("stops", stops).toArray(new String[0])));
+    int empty = this.stops.indexOf("");
+    if (empty >= 0) throw new IllegalArgumentException("stops[" + empty + "] is empty");
   }
 
   boolean stopped() {

@@ -15,7 +15,7 @@ public final class Store extends NativeHandle {
 
   private static long make(Path path) {
     long[] made = new long[1];
-    Raw.rudax_store_open(text(path.toString()), made);
+    Raw.rudax_store_open(text(need("path", path).toString()), made);
     return made[0];
   }
 
@@ -27,7 +27,7 @@ public final class Store extends NativeHandle {
 
   /** Name of a tensor, in file order. */
   public String name(long index) {
-    return use(p -> readText((text, needed) -> Raw.rudax_store_tensor_name(p, index, text, needed), 256));
+    return use(p -> readText((text, needed) -> Raw.rudax_store_tensor_name(p, unsigned("index", index), text, needed), 256));
   }
 
   /** The names of the tensors, in file order. */
@@ -40,14 +40,14 @@ public final class Store extends NativeHandle {
   /** The index of a tensor. */
   public long find(String name) {
     long[] index = new long[1];
-    with(p -> Raw.ruda_store_find(p[0], text(name), index), this);
+    with(p -> Raw.ruda_store_find(p[0], text(need("name", name)), index), this);
     return index[0];
   }
 
   /** A read-only tensor on the file's own bytes. Contexts that compute in host memory. */
   public Tensor tensor(Context context, long index) {
     long[] made = new long[1];
-    with(p -> Raw.ruda_store_tensor(p[0], p[1], index, made), this, context);
+    with(p -> Raw.ruda_store_tensor(p[0], p[1], unsigned("index", index), made), this, context);
     return Tensor.of(made[0]);
   }
 

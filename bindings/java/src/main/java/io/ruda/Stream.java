@@ -7,7 +7,7 @@ import io.ruda.internal.Raw;
 /** An ordered queue of work. On the CPU work runs at the call. */
 public final class Stream extends NativeHandle {
   public Stream(Context context) {
-    super(context.use(p -> {
+    super(need("context", context).use(p -> {
       long[] made = new long[1];
       Raw.ruda_stream_create(p, 0, made);
       return made[0];

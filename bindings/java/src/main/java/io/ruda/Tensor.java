@@ -27,48 +27,105 @@ public final class Tensor extends NativeHandle {
 
   /** A tensor with undefined contents; dtype is a constant of DType. */
   public Tensor(Context context, int dtype, long... shape) {
-    super(context.use(p -> {
+    super(need("context", context).use(p -> {
       long[] made = new long[1];
-      Raw.rudax_tensor_create(p, dtype, shape, made);
+      Raw.rudax_tensor_create(p, unsigned("dtype", dtype), need("shape", shape), made);
       return made[0];
     }));
   }
 
-  /** A direct buffer in native byte order. */
+  /** A direct buffer in native byte order, as write, read and over want it. */
   public static ByteBuffer buffer(long bytes) {
+    unsigned("bytes", bytes);
     return ByteBuffer.allocateDirect(Math.toIntExact(bytes)).order(ByteOrder.nativeOrder());
   }
 
   /** An F32 tensor with a copy of `data`. */
   public static Tensor from(Stream stream, Context context, float[] data, long... shape) {
-    ByteBuffer b = buffer(4L * data.length);
+    ByteBuffer b = buffer(4L * need("data", data).length);
     b.asFloatBuffer().put(data);
     return new Tensor(context, DType.F32, shape).write(stream, b);
   }
 
   /** An F64 tensor with a copy of `data`. */
   public static Tensor from(Stream stream, Context context, double[] data, long... shape) {
-    ByteBuffer b = buffer(8L * data.length);
+    ByteBuffer b = buffer(8L * need("data", data).length);
     b.asDoubleBuffer().put(data);
     return new Tensor(context, DType.F64, shape).write(stream, b);
   }
 
   /** An I32 tensor with a copy of `data`. */
   public static Tensor from(Stream stream, Context context, int[] data, long... shape) {
-    ByteBuffer b = buffer(4L * data.length);
+    ByteBuffer b = buffer(4L * need("data", data).length);
     b.asIntBuffer().put(data);
     return new Tensor(context, DType.I32, shape).write(stream, b);
   }
 
   /** An I64 tensor with a copy of `data`. */
   public static Tensor from(Stream stream, Context context, long[] data, long... shape) {
-    ByteBuffer b = buffer(8L * data.length);
+    ByteBuffer b = buffer(8L * need("data", data).length);
     b.asLongBuffer().put(data);
     return new Tensor(context, DType.I64, shape).write(stream, b);
   }
 
-  /** A tensor over a direct buffer, which is kept while any tensor uses it. CPU contexts. */
+  /** A tensor of an integer dtype, each number within its range; for BOOL 0 and 1. */
+  public static Tensor from(Stream stream, Context context, int dtype, long[] data, long... shape) {
+    int bits = integerBits(dtype);
+    boolean signed = dtype == DType.I8 || dtype == DType.I16 || dtype == DType.I32 || dtype == DType.I64;
+    long most = dtype == DType.BOOL ? 1 : bits == 64 ? Long.MAX_VALUE : (1L << (signed ? bits - 1 : bits)) - 1;
+    long least = signed ? -most - 1 : 0;
+    ByteBuffer b = buffer(bits / 8L * need("data", data).length);
+    for (int i = 0; i < data.length; ++i) {
+      if (data[i] < least || data[i] > most)
+        throw new IllegalArgumentException("data[" + i + "] is " + data[i] + ", expected " + least + " to " + most
+            + " for " + DType.name(dtype));
+      switch (bits) {
+        case 8 -> b.put((byte) data[i]);
+        case 16 -> b.putShort((short) data[i]);
+        case 32 -> b.putInt((int) data[i]);
+        default -> b.putLong(data[i]);
+      }
+    }
+    return new Tensor(context, dtype, shape).write(stream, b.flip());
+  }
+
+  /** A tensor of any float dtype, BF16 and F16 among them: each number is rounded to it, as by cast. */
+  public static Tensor from(Stream stream, Context context, int dtype, double[] data, long... shape) {
+    try (Tensor wide = from(stream, context, data, shape)) {
+      return wide.cast(stream, dtype);
+    }
+  }
+
+  private static int integerBits(int dtype) {
+    switch (dtype) {
+      case DType.I8, DType.U8, DType.BOOL: return 8;
+      case DType.I16, DType.U16: return 16;
+      case DType.I32, DType.U32: return 32;
+      case DType.I64, DType.U64: return 64;
+      default:
+        throw new IllegalArgumentException(
+            "dtype is " + DType.name(dtype) + ", expected one of integers, or data as double[]");
+    }
+  }
+
+  // Elements wider than a byte are read in the order of the machine; a block format is bytes.
+  private static ByteBuffer ordered(int dtype, ByteBuffer data) {
+    need("data", data);
+    long[] bits = new long[1], elements = new long[1], bytes = new long[1];
+    if (data.order() == ByteOrder.nativeOrder()) return data;
+    Raw.rudax_dtype_get(unsigned("dtype", dtype), bits, elements, bytes);
+    if (elements[0] == 1 && bits[0] > 8)
+      throw new IllegalArgumentException("data is in the order " + data.order() + ", elements of "
+          + DType.name(dtype) + " are in the order " + ByteOrder.nativeOrder()
+          + ": use Tensor.buffer(n) or data.order(ByteOrder.nativeOrder())");
+    return data;
+  }
+
+  /** A tensor over a direct buffer in native byte order, which is kept while any tensor uses it. CPU contexts. */
   public static Tensor over(Context context, int dtype, ByteBuffer data, long... shape) {
+    need("context", context);
+    need("shape", shape);
+    ordered(dtype, data);
     Loans.collect();
     int flags = data.isReadOnly() ? TensorFlags.READ_ONLY | 3 : 3;
     long number = Loans.add(data);
@@ -140,13 +197,15 @@ public final class Tensor extends NativeHandle {
 
   /** Copies exactly the tensor's bytes from the host. */
   public Tensor write(Stream stream, ByteBuffer data) {
+    ordered(dtype(), data);
     with(p -> Raw.ruda_tensor_write(p[0], p[1], data.slice()), stream, this);
     return this;
   }
 
   /** Waits for the stream's work and copies the tensor, row-major, to the host. */
   public void read(Stream stream, ByteBuffer data) {
-    if (data.isReadOnly()) throw new IllegalArgumentException("the buffer is read-only");
+    if (need("data", data).isReadOnly()) throw new IllegalArgumentException("data is read-only");
+    ordered(dtype(), data);
     with(p -> Raw.ruda_tensor_read(p[0], p[1], data.slice()), stream, this);
   }
 
@@ -220,7 +279,7 @@ public final class Tensor extends NativeHandle {
   /** A contiguous copy of another dtype. */
   public Tensor cast(Stream stream, int dtype) {
     long[] made = new long[1];
-    with(p -> Raw.ruda_tensor_cast(p[0], p[1], dtype, made), stream, this);
+    with(p -> Raw.ruda_tensor_cast(p[0], p[1], unsigned("dtype", dtype), made), stream, this);
     return new Tensor(made[0]);
   }
 
@@ -238,27 +297,27 @@ public final class Tensor extends NativeHandle {
   /** The elements under another shape: a view where strides allow it, else a copy. One extent may be -1. */
   public Tensor reshape(Stream stream, long... shape) {
     long[] made = new long[1];
-    with(p -> Raw.rudax_tensor_reshape(p[0], p[1], shape, made), stream, this);
+    with(p -> Raw.rudax_tensor_reshape(p[0], p[1], need("shape", shape), made), stream, this);
     return new Tensor(made[0]);
   }
 
   /** As reshape, never a copy. */
   public Tensor view(long... shape) {
     long[] made = new long[1];
-    with(p -> Raw.ruda_tensor_view(p[0], shape, made), this);
+    with(p -> Raw.ruda_tensor_view(p[0], need("shape", shape), made), this);
     return new Tensor(made[0]);
   }
 
   public Tensor permute(long... axes) {
     long[] made = new long[1];
-    with(p -> Raw.rudax_tensor_permute(p[0], axes, made), this);
+    with(p -> Raw.rudax_tensor_permute(p[0], need("axes", axes), made), this);
     return new Tensor(made[0]);
   }
 
   /** begin[i], begin[i] + step[i], ... below end[i] on every axis; negative ones count from the end. */
   public Tensor slice(long[] begin, long[] end, long[] step) {
-    int rank = begin.length;
-    if (end.length != rank || (step != null && step.length != rank))
+    int rank = need("begin", begin).length;
+    if (need("end", end).length != rank || (step != null && step.length != rank))
       throw new IllegalArgumentException("begin, end and step have different lengths");
     long[] bounds = new long[3 * rank];
     for (int i = 0; i < rank; ++i) {
@@ -273,7 +332,7 @@ public final class Tensor extends NativeHandle {
 
   public Tensor broadcast(long... shape) {
     long[] made = new long[1];
-    with(p -> Raw.ruda_tensor_broadcast(p[0], shape, made), this);
+    with(p -> Raw.ruda_tensor_broadcast(p[0], need("shape", shape), made), this);
     return new Tensor(made[0]);
   }
 

@@ -12,8 +12,11 @@ public final class TensorDesc {
   }
 
   public TensorDesc(int dtype, long[] shape, long[] strides) {
-    this.dtype = dtype;
-    this.shape = shape.clone();
+    this.dtype = NativeHandle.unsigned("dtype", dtype);
+    this.shape = NativeHandle.need("shape", shape).clone();
     this.strides = strides == null ? null : strides.clone();
+    if (strides != null && strides.length != shape.length)
+      throw new IllegalArgumentException(
+          "strides has " + strides.length + " numbers, expected " + shape.length + " as shape");
   }
 }

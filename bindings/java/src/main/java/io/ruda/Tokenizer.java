@@ -13,7 +13,7 @@ public final class Tokenizer extends NativeHandle {
   }
 
   public Tokenizer(Store store) {
-    super(store.use(p -> {
+    super(need("store", store).use(p -> {
       long[] made = new long[1];
       Raw.rudax_tokenizer_create(p, made);
       return made[0];
@@ -57,7 +57,8 @@ public final class Tokenizer extends NativeHandle {
 
   /** flags are of EncodeFlags. */
   public int[] encode(String text, int flags) {
-    byte[] raw = text(text);
+    byte[] raw = text(need("text", text));
+    unsigned("flags", flags);
     long[] count = new long[1];
     with(p -> Raw.rudax_tokenizer_encode(p[0], raw, flags, new int[0], count), this);
     int[] tokens = new int[Math.toIntExact(count[0])];
@@ -67,7 +68,8 @@ public final class Tokenizer extends NativeHandle {
 
   /** flags are of DecodeFlags. */
   public String decode(int[] tokens, int flags) {
-    long[] values = Arrays.stream(tokens).asLongStream().toArray();
+    long[] values = Arrays.stream(need("tokens", tokens)).asLongStream().toArray();
+    unsigned("flags", flags);
     return use(
         p -> readText((text, needed) -> Raw.rudax_tokenizer_decode(p, values, flags, text, needed), 1024));
   }
@@ -87,7 +89,7 @@ public final class Tokenizer extends NativeHandle {
   /** The token whose entry in the vocabulary is exactly `text`. */
   public int tokenId(String text) {
     long[] id = new long[1];
-    with(p -> Raw.rudax_tokenizer_token_id(p[0], text(text), id), this);
+    with(p -> Raw.rudax_tokenizer_token_id(p[0], text(need("text", text)), id), this);
     return (int) id[0];
   }
 
@@ -106,6 +108,7 @@ public final class Tokenizer extends NativeHandle {
   /** flags are of ChatFlags; template names another one of the file; variables is a JSON object. Both may be null. */
   public String render(List<ChatMessage> messages, int flags, String template, String variables) {
     byte[] packed = ChatMessage.pack(messages);
+    unsigned("flags", flags);
     return use(p -> readText((text, needed) -> Raw.rudax_chat_render(
         p, packed, flags, text(template), text(variables), text, needed), 4096));
   }

@@ -7,9 +7,9 @@ import io.ruda.internal.Raw;
 /** Scratch memory for plans of one stream at a time. */
 public final class Workspace extends NativeHandle {
   public Workspace(Context context, long bytes) {
-    super(context.use(p -> {
+    super(need("context", context).use(p -> {
       long[] made = new long[1];
-      Raw.ruda_workspace_create(p, bytes, made);
+      Raw.ruda_workspace_create(p, unsigned("bytes", bytes), made);
       return made[0];
     }));
   }

@@ -1,0 +1,133 @@
+# bindings/python/ruda/_numbers.py - Python numbers as elements, as parameters and as axes.
+# SPDX-License-Identifier: Apache-2.0
+"""A number that does not fit is refused with its name or place, its value, and what is expected."""
+
+import array
+import itertools
+import operator
+import struct
+
+from ._constants import DType
+
+# dtype -> format of a buffer (struct, memoryview, NumPy)
+FORMATS = {
+    DType.F64: "d",
+    DType.F32: "f",
+    DType.F16: "e",
+    DType.I8: "b",
+    DType.U8: "B",
+    DType.I16: "h",
+    DType.U16: "H",
+    DType.I32: "i",
+    DType.U32: "I",
+    DType.I64: "q",
+    DType.U64: "Q",
+    DType.BOOL: "?",
+}
+
+
+def flatten(data):
+    """(shape, flat list) of nested sequences."""
+    if not isinstance(data, (list, tuple)):
+        return (), [data]
+    shape, flat = [len(data)], data
+    while flat and isinstance(flat[0], (list, tuple)):
+        extent = len(flat[0])
+        if not all(isinstance(item, (list, tuple)) and len(item) == extent for item in flat):
+            raise ValueError("nested sequences have different lengths")
+        shape.append(extent)
+        flat = list(itertools.chain.from_iterable(flat))
+    if any(issubclass(kind, (list, tuple)) for kind in set(map(type, flat))):
+        raise ValueError("nested sequences have different lengths")
+    return tuple(shape), flat
+
+
+def place(shape, at):
+    """Where the element `at` of flattened sequences stands: "data[1][0]"."""
+    parts = []
+    for extent in reversed(shape):
+        at, part = divmod(at, extent)
+        parts.append(f"[{part}]")
+    return "data" + "".join(reversed(parts))
+
+
+def pack_numbers(dtype, shape, flat):
+    """The bytes of Python numbers as elements of a dtype that buffers have."""
+    code = FORMATS[dtype]
+    try:
+        if code == "e":
+            return struct.pack(f"={len(flat)}e", *flat)
+        return bytes(map(bool, flat)) if code == "?" else array.array(code, flat).tobytes()
+    except (OverflowError, TypeError, ValueError, struct.error):
+        real = code in "def"
+        for at, value in enumerate(flat):
+            try:
+                struct.pack("=" + code, value)
+            except (OverflowError, TypeError, ValueError, struct.error):
+                where = place(shape, at)
+                try:
+                    (float if real else operator.index)(value)
+                except (TypeError, ValueError):
+                    kind = "a number" if real else "an integer"
+                    raise TypeError(f"{where} is {value!r}, expected {kind} for {dtype.name}") from None
+                bits, signed = 8 * struct.calcsize("=" + code), code.islower()
+                least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+                what = f"a finite {dtype.name}" if real else f"{least} to {most} for {dtype.name}"
+                raise OverflowError(f"{where} is {value!r}, expected {what}") from None
+        raise
+
+
+def numpy_module():
+    """NumPy, which only the functions that return arrays need."""
+    try:
+        import numpy
+    except ImportError as error:
+        raise ImportError("arrays need NumPy: install it with pip install numpy") from error
+    return numpy
+
+
+def number(name, value, expected):
+    """An int, or a float where the value has a fraction of its own; an array of elements is none."""
+    shape = getattr(value, "shape", ())
+    if shape == () and not isinstance(value, (str, bytes)):
+        try:
+            return operator.index(value)
+        except TypeError:
+            if hasattr(value, "__float__"):
+                return float(value)
+    of = f" of shape {list(shape)}" if shape and isinstance(shape, tuple) else ""
+    raise TypeError(f"{name} is a {type(value).__name__}{of}, expected {expected}")
+
+
+def axis_mask(name, axes, operand):
+    """The bits that stand for axes of an operand: None for all of them, an axis, or a sequence of axes;
+    negative ones count from the end."""
+    if axes is None:
+        return 0
+    if not isinstance(getattr(operand, "shape", None), tuple):
+        raise TypeError(f"{name} counts the axes of a tensor, which {operand!r} is not")
+    rank, mask = len(operand.shape), 0
+    try:
+        given = list(axes) if hasattr(axes, "__iter__") else [axes]
+        if any(isinstance(axis, bool) for axis in given):
+            raise TypeError
+        numbers = list(map(operator.index, given))
+    except TypeError:
+        raise TypeError(f"{name} is {axes!r}, expected None, an integer or integers") from None
+    if not numbers:
+        raise ValueError(f"{name} is {axes!r}, expected at least one axis, or None for all")
+    for axis in numbers:
+        if not -rank <= axis < rank:
+            raise IndexError(f"{name} is {axes!r}: {axis} is none of {rank} axes, expected {-rank} to {rank - 1}")
+        bit = 1 << axis % rank
+        if mask & bit:
+            raise ValueError(f"{name} is {axes!r}, which names axis {axis % rank} twice")
+        mask |= bit
+    return mask
+
+
+def needed(name, value, other, given):
+    """The value of a parameter that may be left out only where another operand is given."""
+    if value is None and given is None:
+        raise TypeError(f"{name} is not given, expected a number where {other} is None")
+    return 0.0 if value is None else value

@@ -1,0 +1,104 @@
+// tests/bindings/csharp/ArgumentTests.cs - what the C# classes refuse, by name and value.
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.Linq;
+using System.Reflection;
+using Ruda;
+
+static class ArgumentTests {
+  internal static void Refuses(string text, Action action) {
+    ArgumentException error = Test.Throws<ArgumentException>(action, text);
+    if (error != null) Test.Check(error.Message.Contains(text), error.Message + ", expected " + text);
+  }
+
+  static void Fails(string text, Action action) {
+    RudaException error = Test.Throws<RudaException>(action, text);
+    if (error != null) Test.Check(error.Message.Contains(text), error.Message + ", expected " + text);
+  }
+
+  static void With(Action<Context, Stream> action) {
+    using (Context c = new Context(Backend.Cpu)) using (Stream s = new Stream(c)) action(c, s);
+  }
+
+  public static void Schedules() {
+    With((c, s) => {
+      using (PagedSchedule schedule = new PagedSchedule(c, 2, 4, 2, 2, 2)) {
+        long[][] tables = { new long[] { 2 }, new long[] { 0, 3 } };
+        long[] lengths = { 1, 3 }, ids = { 0, 1 }, positions = { 0, 2 };
+        schedule.Set(s, new[] { new long[] { 2, -1 } }, new long[] { 1 }, new long[] { 0 }, new long[] { 0 });
+        foreach (long value in new[] { -1L, 1L << 32 }) {
+          long[] wrong = { 0, value };
+          string text = "[1] is " + value + ", expected 0 to 4294967295";
+          Refuses("lengths" + text, () => schedule.Set(s, tables, wrong, ids, positions));
+          Refuses("sequenceIds" + text, () => schedule.Set(s, tables, lengths, wrong, positions));
+          Refuses("positions" + text, () => schedule.Set(s, tables, lengths, ids, wrong));
+        }
+        Refuses("tables[1][0] is -2, expected -1 to 4294967295",
+                () => schedule.Set(s, new[] { new long[] { 0 }, new long[] { -2 } }, lengths, ids, positions));
+        Refuses("tables[1] is null", () => schedule.Set(s, new[] { new long[] { 0 }, null }, lengths, ids, positions));
+        Refuses("lengths is null", () => schedule.Set(s, tables, null, ids, positions));
+      }
+    });
+  }
+
+  public static void Nulls() {
+    With((c, s) => {
+      Tensor t = new Tensor(c, DType.F32, 2);
+      Refuses("context is null", () => new Tensor(null, DType.F32, 2));
+      Refuses("context is null", () => new Stream(null));
+      Refuses("shape is null", () => new Tensor(c, DType.F32, null));
+      Refuses("data is null", () => Tensor.From(s, c, null, 2));
+      Refuses("data is null", () => Tensor.Over<float>(c, DType.F32, null, 2));
+      Refuses("stream is null", () => t.Write<float>(null, new float[2]));
+      Refuses("axes is null", () => t.Permute(null));
+      Refuses("end is null", () => t.Slice(new long[1], null));
+      Refuses("shape is null", () => new Operand(DType.F32, null));
+      Refuses("strides has 1 numbers, expected 2", () => new Operand(DType.F32, new long[2], new long[1]));
+      Refuses("role", () => new ChatMessage(null, ""));
+      Refuses("op is null", () => new PlanBuilder(null));
+      Refuses("context is null", () => new PlanBuilder("rms_norm").Create(null));
+      Refuses("bytes is -1, expected 0 or more", () => new Workspace(c, -1));
+      Fails("NULL", () => Ops.Binary(s, t, null, (uint)Binary.Add));
+    });
+  }
+
+  public static void Operands() {
+    With((c, s) => {
+      Tensor x = Tensor.From(s, c, new float[] { 1, 2 }, 2), y = new Tensor(c, DType.F32, 2);
+      using (Plan plan = Plans.Binary(c, x, (long)Binary.Add)) {
+        Dictionary<string, object> given = new Dictionary<string, object> { { "a", x }, { "y", y }, { "b", null } };
+        given["scalar"] = 2.0;
+        plan.Execute(s, given);
+        Test.Check(y.ToArray<float>(s).SequenceEqual(new float[] { 3, 4 }), "an operand that is null is left out");
+        given["scalar"] = "x";
+        Refuses("scalar is a String, expected a tensor", () => plan.Execute(s, given));
+        Refuses("binary has no operand z: it has a, b, y, scalar",
+                () => plan.Execute(s, new Dictionary<string, object> { { "z", x } }));
+        Refuses("operands is null", () => plan.Execute(s, null));
+      }
+      Refuses("name is null", () => new PlanBuilder("rms_norm").Set(null, 1L));
+      Fails("rms_norm: x cannot hold a value of kind integer, expected a tensor",
+            () => new PlanBuilder("rms_norm").Set("x", 1L).Create(c));
+      Fails("rms_norm: x cannot hold a value of kind object, expected a tensor",
+            () => new PlanBuilder("rms_norm").Set("x", (NativeObject)s).Create(c));
+      Fails("reduce has no parameter axes: it has",
+            () => new PlanBuilder("reduce").Set("x", x).Set("op", (long)Reduce.Sum).Set("axes", 1L).Create(c));
+      Plans.Reduce(c, x, (long)Reduce.Sum, axesMask: 1).Dispose();
+    });
+  }
+
+  /// <summary>A parameter is optional only where the call can succeed without it.</summary>
+  public static void Optional() {
+    ParameterInfo[] binary = typeof(Ops).GetMethod("Binary").GetParameters();
+    Test.Equal(string.Join(" ", binary.Select(p => p.Name)), "stream a b op", "binary");
+    Test.Check(!binary.Any(p => p.IsOptional), "binary needs all of them");
+    Test.Equal(typeof(Ops).GetMethod("Reduce").GetParameters()[3].Name, "axesMask", "the name of a mask");
+    With((c, s) => {
+      Tensor x = new Tensor(c, DType.F32, 1, 1, 4).Fill(s, 1), at = new Tensor(c, DType.I32, 1).Fill(s, 0);
+      Refuses("theta is 0, expected a number above 0 where frequencies is null", () => Ops.Rope(s, x, at));
+      Test.Equal(Ops.Rope(s, x, at, theta: 1e4).Count, 4L, "rope with a theta");
+      Test.Check(Ops.Reduce(s, x, (uint)Reduce.Sum, axesMask: 4).Shape.SequenceEqual(new long[] { 1, 1 }), "reduce");
+    });
+  }
+}

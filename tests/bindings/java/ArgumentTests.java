@@ -1,0 +1,165 @@
+// tests/bindings/java/ArgumentTests.java - what the Java classes refuse, by name and value.
+// SPDX-License-Identifier: Apache-2.0
+import io.ruda.Backend;
+import io.ruda.Binary;
+import io.ruda.ChatMessage;
+import io.ruda.Context;
+import io.ruda.DType;
+import io.ruda.NativeHandle;
+import io.ruda.Ops;
+import io.ruda.PagedSchedule;
+import io.ruda.Plan;
+import io.ruda.PlanBuilder;
+import io.ruda.Reduce;
+import io.ruda.RudaException;
+import io.ruda.Stream;
+import io.ruda.Tensor;
+import io.ruda.TensorDesc;
+import io.ruda.Workspace;
+import java.lang.reflect.Method;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+final class ArgumentTests {
+  private ArgumentTests() {}
+
+  private static void refuses(String text, Tests.Action action) {
+    IllegalArgumentException error = Tests.expectThrows(IllegalArgumentException.class, action, text);
+    if (error != null) Tests.check(error.getMessage().contains(text), error.getMessage() + ", expected " + text);
+  }
+
+  private static void fails(String text, Tests.Action action) {
+    RudaException error = Tests.expectThrows(RudaException.class, action, text);
+    if (error != null) Tests.check(error.getMessage().contains(text), error.getMessage() + ", expected " + text);
+  }
+
+  public static void orders() {
+    try (Context c = new Context(Backend.CPU); Stream s = new Stream(c)) {
+      ByteOrder other = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN ? ByteOrder.BIG_ENDIAN : ByteOrder.LITTLE_ENDIAN;
+      ByteBuffer data = Tensor.buffer(16).order(other);
+      Tensor t = new Tensor(c, DType.F32, 4), bytes = new Tensor(c, DType.U8, 16);
+      String text = "data is in the order " + other + ", elements of F32 are in the order " + ByteOrder.nativeOrder();
+      refuses(text, () -> t.write(s, data));
+      refuses(text, () -> t.read(s, data));
+      refuses(text, () -> Tensor.over(c, DType.F32, data, 4));
+      bytes.write(s, data).read(s, data);
+      Tensor.over(c, DType.I8, data, 16).close();
+      t.write(s, data.order(ByteOrder.nativeOrder()));
+    }
+  }
+
+  public static void numbers() {
+    try (Context c = new Context(Backend.CPU); Stream s = new Stream(c)) {
+      for (int dtype : new int[] {DType.I8, DType.U8, DType.I16, DType.U16, DType.I32, DType.U32, DType.I64, DType.U64}) {
+        Tensor t = Tensor.from(s, c, dtype, new long[] {1, 100}, 2);
+        Tests.check(t.dtype() == dtype && Arrays.equals(t.cast(s, DType.F32).toFloats(s), new float[] {1, 100}),
+            DType.name(dtype));
+      }
+      refuses("data[1] is 300, expected -128 to 127 for I8", () -> Tensor.from(s, c, DType.I8, new long[] {0, 300}, 2));
+      refuses("data[0] is -1, expected 0 to 65535 for U16", () -> Tensor.from(s, c, DType.U16, new long[] {-1}, 1));
+      refuses("data[0] is -1, expected 0 to 9223372036854775807 for U64",
+          () -> Tensor.from(s, c, DType.U64, new long[] {-1}, 1));
+      refuses("data[0] is 2, expected 0 to 1 for BOOL", () -> Tensor.from(s, c, DType.BOOL, new long[] {2}, 1));
+      refuses("dtype is BF16, expected one of integers", () -> Tensor.from(s, c, DType.BF16, new long[] {1}, 1));
+      Tests.check(Arrays.equals(Tensor.from(s, c, DType.BF16, new double[] {1, 2}, 2).toShorts(s),
+          new short[] {0x3F80, 0x4000}), "BF16");
+      refuses("bytes is -1, expected 0 or more", () -> new Workspace(c, -1));
+      refuses("hostThreads is -1, expected 0 or more", () -> new Context(new Context.Options().hostThreads(-1)));
+      refuses("dtype is -1, expected 0 or more", () -> new Tensor(c, -1, 2));
+      refuses("pageSize is -1, expected 0 or more", () -> new PagedSchedule(c, -1, 1, 1, 1, 1));
+      Tensor x = Tensor.from(s, c, new float[] {1, 2}, 2);
+      refuses("op is -1, expected 0 or more", () -> Ops.unary(s, x, -1));
+      refuses("axesMask is -1, expected 0 or more", () -> Ops.reduce(s, x, Reduce.SUM, -1, false));
+    }
+  }
+
+  public static void schedules() {
+    try (Context c = new Context(Backend.CPU); Stream s = new Stream(c);
+         PagedSchedule schedule = new PagedSchedule(c, 2, 4, 2, 2, 2)) {
+      long[][] tables = {{2}, {0, 3}};
+      long[] lengths = {1, 3}, ids = {0, 1}, positions = {0, 2};
+      schedule.set(s, new long[][] {{2, -1}}, new long[] {1}, new long[] {0}, new long[] {0});
+      for (long value : new long[] {-1, 1L << 32}) {
+        long[] wrong = {0, value};
+        String text = "[1] is " + value + ", expected 0 to 4294967295";
+        refuses("lengths" + text, () -> schedule.set(s, tables, wrong, ids, positions));
+        refuses("sequenceIds" + text, () -> schedule.set(s, tables, lengths, wrong, positions));
+        refuses("positions" + text, () -> schedule.set(s, tables, lengths, ids, wrong));
+      }
+      refuses("tables[1][0] is -2, expected -1 to 4294967295",
+          () -> schedule.set(s, new long[][] {{0}, {-2}}, lengths, ids, positions));
+      refuses("tables[1] is null", () -> schedule.set(s, new long[][] {{0}, null}, lengths, ids, positions));
+      refuses("lengths is null", () -> schedule.set(s, tables, null, ids, positions));
+    }
+  }
+
+  public static void nulls() {
+    try (Context c = new Context(Backend.CPU); Stream s = new Stream(c)) {
+      Tensor t = new Tensor(c, DType.F32, 2);
+      refuses("context is null", () -> new Tensor(null, DType.F32, 2));
+      refuses("context is null", () -> new Stream(null));
+      refuses("shape is null", () -> new Tensor(c, DType.F32, (long[]) null));
+      refuses("data is null", () -> Tensor.from(s, c, (float[]) null, 2));
+      refuses("data is null", () -> Tensor.from(s, c, DType.I8, (long[]) null, 2));
+      refuses("data is null", () -> t.write(s, null));
+      refuses("data is null", () -> t.read(s, null));
+      refuses("axes is null", () -> t.permute((long[]) null));
+      refuses("end is null", () -> t.slice(new long[1], null, null));
+      refuses("shape is null", () -> new TensorDesc(DType.F32, (long[]) null));
+      refuses("strides has 1 numbers, expected 2", () -> new TensorDesc(DType.F32, new long[2], new long[1]));
+      refuses("role is null", () -> new ChatMessage(null, ""));
+      refuses("op is null", () -> new PlanBuilder(null));
+      refuses("context is null", () -> new PlanBuilder("rms_norm").create(null));
+      fails("NULL", () -> Ops.binary(s, t, null, Binary.ADD));
+    }
+  }
+
+  public static void operands() {
+    try (Context c = new Context(Backend.CPU); Stream s = new Stream(c)) {
+      Tensor x = Tensor.from(s, c, new float[] {1, 2}, 2), y = new Tensor(c, DType.F32, 2);
+      try (Plan plan = new PlanBuilder("binary").set("a", x).set("op", Binary.ADD).create(c)) {
+        Map<String, Object> given = new HashMap<>(Map.of("a", x, "y", y, "scalar", 2.0));
+        given.put("b", null);
+        plan.execute(s, given);
+        Tests.check(Arrays.equals(y.toFloats(s), new float[] {3, 4}), "an operand that is null is left out");
+        refuses("scalar is a String, expected a tensor", () -> plan.execute(s, Map.of("a", x, "y", y, "scalar", "x")));
+        refuses("binary has no operand z: it has a, b, y, scalar", () -> plan.execute(s, Map.of("z", x)));
+        refuses("operands is null", () -> plan.execute(s, null));
+        refuses("timeoutNanos is -1, expected 0 or more", () -> plan.execute(s, given, null, null, -1));
+      }
+      refuses("name is null", () -> new PlanBuilder("rms_norm").set(null, 1));
+      fails("rms_norm: x cannot hold a value of kind integer, expected a tensor",
+          () -> new PlanBuilder("rms_norm").set("x", 1).create(c));
+      fails("rms_norm: x cannot hold a value of kind object, expected a tensor",
+          () -> new PlanBuilder("rms_norm").set("x", (NativeHandle) s).create(c));
+      fails("reduce has no parameter axes: it has",
+          () -> new PlanBuilder("reduce").set("x", x).set("op", Reduce.SUM).set("axes", 1).create(c));
+      new PlanBuilder("reduce").set("x", x).set("op", Reduce.SUM).set("axes_mask", 1).create(c).close();
+    }
+  }
+
+  /** Every overload can succeed, and tools see the names of parameters. */
+  public static void overloads() {
+    int found = 0;
+    for (Method method : Ops.class.getMethods()) {
+      List<Class<?>> types = Arrays.asList(method.getParameterTypes());
+      if (method.getName().equals("binary"))
+        Tests.equal(types, List.of(Stream.class, Tensor.class, Tensor.class, int.class), "binary");
+      if (method.getName().equals("rope"))
+        Tests.check(!types.equals(List.of(Stream.class, Tensor.class, Tensor.class)), "rope without a theta");
+      if (method.getName().equals("reduce") && types.size() == 5) {
+        Tests.equal(method.getParameters()[3].getName(), "axesMask", "the name of a mask");
+        ++found;
+      }
+    }
+    Tests.equal(found, 1, "reduce of some axes");
+    try (Context c = new Context(Backend.CPU); Stream s = new Stream(c)) {
+      Tensor x = new Tensor(c, DType.F32, 1, 1, 4).fill(s, 1);
+      Tests.equal(Ops.rope(s, x, Tensor.from(s, c, new int[] {0}, 1), 1e4).count(), 4L, "rope with a theta");
+    }
+  }
+}

@@ -1,0 +1,249 @@
+# tests/bindings/python/test_arguments.py - what the Python package refuses, by name and value, and what it takes.
+# SPDX-License-Identifier: Apache-2.0
+import array
+import inspect
+import subprocess
+import sys
+import time
+import unittest
+
+import ruda
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+try:
+    import torch
+except ImportError:
+    torch = None
+
+
+class Exporter:
+    """A library that hands out its memory by DLPack and nothing else."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, **asked):
+        return self.tensor.__dlpack__(**asked)
+
+
+class ArgumentTest(unittest.TestCase):
+    def setUp(self):
+        self.ctx = ruda.Context("cpu")
+        self.addCleanup(self.ctx.close)
+
+    def refuses(self, error, text, call, *arguments, **named):
+        with self.assertRaises(error) as caught:
+            call(*arguments, **named)
+        self.assertIn(text, str(caught.exception))
+
+    def test_axes(self):
+        x = self.ctx.tensor([[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]])
+        for axes, want in (
+            (None, 21.0),
+            (2, [[6.0, 15.0]]),
+            (-1, [[6.0, 15.0]]),
+            ([0, 1], [5.0, 7.0, 9.0]),
+            ((-1, 0), [6.0, 15.0]),
+            (range(3), 21.0),
+        ):
+            self.assertEqual(ruda.reduce(x, ruda.Reduce.SUM, axes).tolist(), want)
+            with ruda.plans.reduce(self.ctx, x=x, op=ruda.Reduce.SUM, axes=axes) as plan:
+                y = self.ctx.empty(ruda.reduce(x, ruda.Reduce.SUM, axes).shape)
+                plan(x=x, y=y)
+                self.assertEqual(y.tolist(), want)
+        desc = ruda.TensorDesc((2, 3))
+        ruda.plans.reduce(self.ctx, x=desc, op=ruda.Reduce.SUM, axes=-2).close()
+        for axes, error, text in (
+            (3, IndexError, "axes is 3: 3 is none of 3 axes, expected -3 to 2"),
+            ([0, -4], IndexError, "axes is [0, -4]: -4 is none of 3 axes"),
+            ([1, -2], ValueError, "axes is [1, -2], which names axis 1 twice"),
+            ((), ValueError, "axes is (), expected at least one axis, or None for all"),
+            (1.0, TypeError, "axes is 1.0, expected None, an integer or integers"),
+            (True, TypeError, "axes is True, expected None, an integer or integers"),
+            ("01", TypeError, "axes is '01', expected None, an integer or integers"),
+        ):
+            self.refuses(error, text, ruda.reduce, x, ruda.Reduce.SUM, axes)
+            self.refuses(error, text, ruda.plans.reduce, self.ctx, x=x, op=ruda.Reduce.SUM, axes=axes)
+        self.refuses(ruda.ArgumentError, "axes[0] is 99, expected 0 to 2", x.permute, 99, 0, 1)
+
+    def test_what_a_call_needs(self):
+        a = self.ctx.tensor([1.0, 2.0])
+        self.assertEqual(ruda.binary(a, a, ruda.Binary.ADD).tolist(), [2.0, 4.0])
+        self.refuses(TypeError, "op", ruda.binary, a, a)
+        self.assertIs(inspect.signature(ruda.binary).parameters["b"].default, inspect.Parameter.empty)
+        self.refuses(TypeError, "op", ruda.plans.binary, self.ctx, a=a, b=a)
+        x, positions = self.ctx.zeros((1, 1, 4)), self.ctx.tensor([0])
+        text = "theta is not given, expected a number where frequencies is None"
+        self.refuses(TypeError, text, ruda.rope, x, positions)
+        self.assertEqual(ruda.rope(x, positions, theta=1e4).shape, (1, 1, 4))
+        self.assertEqual(ruda.rope(x, positions, self.ctx.tensor([1.0, 0.5])).shape, (1, 1, 4))
+
+    def test_numbers_of_lists(self):
+        for data, dtype, error, text in (
+            ([300], "i8", OverflowError, "data[0] is 300, expected -128 to 127 for I8"),
+            ([[1, 2], [-1, 0]], "u8", OverflowError, "data[1][0] is -1, expected 0 to 255 for U8"),
+            ([0, 1 << 40], None, OverflowError, "data[1] is 1099511627776, expected -2147483648 to 2147483647"),
+            ([1, 1.5], "i32", TypeError, "data[1] is 1.5, expected an integer for I32"),
+            ([1.0, "a"], None, TypeError, "data[1] is 'a', expected a number for F32"),
+            ([1e6], "f16", OverflowError, "data[0] is 1000000.0, expected a finite F16"),
+            ([[1.0], [2.0, 3.0]], None, ValueError, "nested sequences have different lengths"),
+            ([[1.0], 2.0], None, ValueError, "nested sequences have different lengths"),
+            ([1.0, [2.0]], None, ValueError, "nested sequences have different lengths"),
+            (None, None, TypeError, "data is a NoneType, expected a number, nested sequences, a buffer"),
+        ):
+            self.refuses(error, text, self.ctx.tensor, data, dtype)
+        self.assertEqual(self.ctx.tensor([[], []]).shape, (2, 0))
+        self.assertEqual(self.ctx.tensor([[[1]], [[2]]]).shape, (2, 1, 1))
+        self.refuses(ValueError, "no dtype is called 'f33': known are", self.ctx.empty, 1, "f33")
+        self.refuses(ValueError, "F32", self.ctx.empty, 1, 999)
+
+    def test_a_long_list_is_quick(self):
+        values = [0.5] * 1_000_000
+        began = time.perf_counter()
+        baseline = array.array("f", values)
+        baseline = time.perf_counter() - began
+        began = time.perf_counter()
+        made = self.ctx.tensor(values)
+        self.assertLess(time.perf_counter() - began, 20 * baseline + 0.2)
+        self.assertEqual((made.shape, made[999_999].item()), ((1_000_000,), 0.5))
+
+    def test_operands_that_are_none(self):
+        x = self.ctx.tensor([1.0, 2.0])
+        with ruda.plans.binary(self.ctx, a=x, y=x, op=ruda.Binary.ADD) as plan:
+            y = self.ctx.zeros(2)
+            plan(a=x, y=y, scalar=2.0)
+            self.assertEqual(y.tolist(), [3.0, 4.0])
+            self.refuses(TypeError, "scalar is a str, expected a tensor, a handle or a number", plan, a=x, y=y, scalar="2")
+            self.refuses(TypeError, "scalar is a list, expected", plan, a=x, y=y, scalar=[2.0])
+            if numpy:
+                plan(a=x, y=y, scalar=numpy.float32(3))
+                self.assertEqual(y.tolist(), [4.0, 5.0])
+                text = "scalar is a ndarray of shape [2], expected a tensor, a handle or a number"
+                self.refuses(TypeError, text, plan, a=x, y=y, scalar=numpy.ones(2))
+                self.refuses(TypeError, "a is a ndarray of shape [2]", plan, a=numpy.ones(2, "i4"), y=y)
+                self.refuses(TypeError, "eps is a ndarray", ruda.plans.rms_norm, self.ctx, x=x, gamma=x, eps=numpy.ones(2))
+            closed = self.ctx.zeros(2)
+            closed.close()
+            self.refuses(ValueError, "y is closed: a tensor", plan, a=x, y=closed, scalar=1.0)
+        self.refuses(ValueError, "gamma is closed: a tensor", ruda.rms_norm, x, closed, 1e-6)
+        self.refuses(ValueError, "tensor is closed: a tensor", lambda: closed.cast("f64"))
+
+    def test_truth_and_equality(self):
+        self.assertTrue(self.ctx.tensor([2.0]))
+        self.assertFalse(self.ctx.tensor(0))
+        self.refuses(ValueError, "a tensor of shape [2] has no truth value", bool, self.ctx.zeros(2))
+        self.refuses(ValueError, "a tensor of shape [0] has no truth value", bool, self.ctx.zeros(0))
+        t = self.ctx.zeros(1)
+        self.assertTrue(t == t and t != self.ctx.zeros(1))
+
+    def test_schedule(self):
+        with ruda.PagedSchedule(
+            self.ctx, page_size=2, pages=4, max_sequences=2, max_queries=2, max_table_pages=2
+        ) as schedule:
+            schedule.set([[2, -1]], [1], [0], [0])
+            good = {"tables": [[2], [0, 3]], "lengths": [1, 3], "sequence_ids": [0, 1], "positions": [0, 2]}
+            for name in ("lengths", "sequence_ids", "positions"):
+                for value in (-1, 1 << 32, 1 << 64):
+                    text = f"{name}[1] is {value}, expected 0 to 4294967295"
+                    self.refuses(OverflowError, text, schedule.set, **{**good, name: [0, value]})
+            text = "tables[1][0] is -2, expected -1 to 4294967295"
+            self.refuses(OverflowError, "tables[1][0] is -2, expected -1", schedule.set, **{**good, "tables": [[0], [-2]]})
+            stream = self.ctx.stream()
+            raw = ruda._raw.rudax_schedule_set
+            for at, text in (
+                (5, "tables[1][0] is -2"), (7, "lengths[0] is -2"), (10, "sequence_ids[1] is -2"), (12, "positions[1] is -2")
+            ):
+                numbers = [2, 2, 2, 2, -1, 0, 3, 1, 3, 0, 1, 0, 2]
+                numbers[at] = -2
+                self.refuses(ruda.ArgumentError, text, raw, schedule._h, stream._h, numbers)
+
+    def test_plans_name_what_there_is(self):
+        x = self.ctx.zeros((1, 2))
+        make = ruda._plan.make
+        self.refuses(ruda.ArgumentError, "reduce has no parameter axes: it has", make, self.ctx, "reduce", {"axes": 1}, {})
+        text = "rms_norm: x cannot hold a value of kind number, expected a tensor"
+        self.refuses(ruda.ArgumentError, text, ruda.plans.rms_norm, self.ctx, x=2.0, gamma=x, eps=1e-6)
+
+    def test_without_numpy(self):
+        code = """import sys; sys.modules["numpy"] = None
+import ruda
+try:
+    ruda.Context("cpu").zeros(1).numpy()
+except ImportError as error:
+    print(error)"""
+        done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True)
+        self.assertIn("pip install numpy", done.stdout)
+
+
+class DlpackTest(unittest.TestCase):
+    def setUp(self):
+        self.ctx = ruda.Context("cpu")
+        self.addCleanup(self.ctx.close)
+        self.data = bytes(range(8))
+        self.fixed = self.ctx.wrap(self.data, "u8")
+
+    def test_read_only_is_copied(self):
+        for version in (None, (1, 0)):
+            taken = ruda.from_dlpack(Fixed(self.fixed.__dlpack__(max_version=version)), context=self.ctx)
+            self.assertFalse(taken.read_only)
+            taken.fill(9)
+            self.assertEqual((taken.tolist(), self.data), ([9] * 8, bytes(range(8))))
+        shared = ruda.from_dlpack(Fixed(self.fixed.__dlpack__(max_version=(1, 0), copy=False)), context=self.ctx)
+        self.assertTrue(shared.read_only)
+        with self.assertRaisesRegex(BufferError, "read-only, which DLPack before version 1 cannot say"):
+            self.fixed.__dlpack__(copy=False)
+        self.assertTrue(ruda.from_dlpack(self.fixed, context=self.ctx).read_only)
+        writable = self.ctx.zeros(2)
+        ruda.from_dlpack(Fixed(writable.__dlpack__(max_version=(1, 0))), context=self.ctx).fill(3)
+        self.assertEqual(writable.tolist(), [3, 3])
+        ruda.from_dlpack(Fixed(writable.__dlpack__(copy=True)), context=self.ctx).fill(4)
+        self.assertEqual(writable.tolist(), [3, 3])
+
+    def test_from_dlpack_of_something_else(self):
+        with self.assertRaisesRegex(TypeError, "x is a list, expected an object with __dlpack__"):
+            ruda.from_dlpack([1], context=self.ctx)
+
+    def test_tensor_of_an_exporter(self):
+        source = self.ctx.tensor([[1.0, 2.0], [3.0, 4.0]])
+        made = self.ctx.tensor(Exporter(source.T))
+        source.fill(0)
+        self.assertEqual((made.tolist(), made.dtype), ([[1, 3], [2, 4]], ruda.F32))
+        self.assertEqual(self.ctx.tensor(Exporter(source), "f64").dtype, ruda.F64)
+
+    @unittest.skipUnless(numpy, "NumPy is not installed")
+    def test_numpy(self):
+        view = self.fixed.numpy_view()
+        self.assertFalse(view.flags.writeable)
+        self.assertEqual(view.ctypes.data, self.fixed.numpy_view().ctypes.data)
+        copied = numpy.from_dlpack(self.fixed)
+        self.assertNotEqual(copied.ctypes.data, view.ctypes.data)
+        writable = self.ctx.zeros(2)
+        writable.numpy_view()[:] = 5
+        self.assertEqual(writable.tolist(), [5, 5])
+
+    @unittest.skipUnless(torch, "PyTorch is not installed")
+    def test_torch(self):
+        taken = torch.from_dlpack(self.fixed)
+        taken += 1
+        self.assertEqual((taken.tolist(), self.data), (list(range(1, 9)), bytes(range(8))))
+        self.assertEqual(self.ctx.tensor(torch.tensor([[1.0, 2.0]], dtype=torch.bfloat16)).tolist(), [[1, 2]])
+
+
+class Fixed:
+    """An exporter of one capsule."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack__(self, **_):
+        return self.capsule
+
+
+if __name__ == "__main__":
+    unittest.main()
