@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-# tests/bench/measure_cpu.py - measures models and operators on the CPU beside llama.cpp and PyTorch, into one JSON file.
+# tests/bench/measure_cpu.py - measures models and operators on the CPU beside other libraries, into one JSON file.
 # SPDX-License-Identifier: Apache-2.0
 """usage: measure_cpu.py --build DIR --out FILE --machine WORDS --day DAY [--models NAME=PATH...] [--llama-bench PATH]
-                      [--torch PYTHON] [--rounds 2] [--seconds 0.2] [--part models|operators] [--prefix COMMAND...]
+                      [--torch PYTHON] [--openblas PATH] [--onednn PATH] [--rounds 2] [--seconds 0.2]
+                      [--part models|operators|products] [--prefix COMMAND...]
 
-Every case runs here and at the peer in turn, `rounds` times; the better of the rounds counts for both. A second call with
+PATH is a shared library. `products` are the dense products alone, beside all three, as medians over the rounds. Otherwise
+every case runs here and at the peer in turn, `rounds` times; the better of the rounds counts for both. A second call with
 another --part adds to the file. --prefix stands before each command, such as nice."""
 
 import argparse
 import json
 import pathlib
 import resource
+import statistics
 import subprocess
 
 
@@ -56,6 +59,39 @@ def models(args):
     return rows
 
 
+def peers(args):
+    """Commands that answer THREADS SECONDS NAME... with a line a case."""
+    found = {}
+    if args.torch:
+        found["torch"] = [args.torch, str(pathlib.Path(__file__).with_name("peer_torch_cpu.py"))]
+    for name in ("openblas", "onednn"):
+        if getattr(args, name):
+            found[name] = [f"{args.build}/tests/bench/peer_gemm", getattr(args, name)]
+    return found
+
+
+def products(args):
+    rows = {}
+    for threads in (2, 1):
+        for _ in range(args.rounds):
+            text = output([*args.prefix, f"{args.build}/tests/bench/bench_operators", str(threads), "matmul ", str(args.seconds)])
+            lines = [json.loads(line) for line in text.splitlines()]
+            for x in lines:
+                row = rows.setdefault((x["name"], threads), {"name": x["name"], "threads": threads, "rounds": {}})
+                row["rounds"].setdefault("us", []).append(x["us"])
+            for peer, command in peers(args).items():
+                text = output([*args.prefix, *command, str(threads), str(args.seconds), *(x["name"] for x in lines)])
+                for x in map(json.loads, text.splitlines()):
+                    rows[x["name"], threads]["rounds"].setdefault(peer, []).append(x["us"])
+    for row in rows.values():
+        rounds = row.pop("rounds")
+        ours = rounds.pop("us")
+        row["us"] = round(statistics.median(ours), 1)
+        for peer, times in rounds.items():
+            row[peer] = round(statistics.median(t / u for t, u in zip(times, ours)), 2)
+    return list(rows.values())
+
+
 def operators(args):
     rows = {}
     for threads, part in ((2, ""), (1, "matmul ")):
@@ -64,22 +100,21 @@ def operators(args):
             lines = [json.loads(line) for line in text.splitlines()]
             peer = ""
             if args.torch:
-                script = str(pathlib.Path(__file__).with_name("peer_torch_cpu.py"))
-                peer = output([*args.prefix, args.torch, script, str(threads), str(args.seconds), *(x["name"] for x in lines)])
-            peers = {x["name"]: x["us"] for x in map(json.loads, peer.splitlines())}
+                peer = output([*args.prefix, *peers(args)["torch"], str(threads), str(args.seconds), *(x["name"] for x in lines)])
+            theirs = {x["name"]: x["us"] for x in map(json.loads, peer.splitlines())}
             for x in lines:
                 key = f'{x["name"]} on {threads}'
                 row = rows.setdefault(key, {"name": x["name"], "threads": threads, "kernel": x["kernel"], "us": x["us"], "gflops": x["gflops"]})
                 if x["us"] <= row["us"]:
                     row.update(us=x["us"], gflops=x["gflops"], gbps=x["gbps"])
-                if x["name"] in peers:
-                    row["torch_us"] = min(row.get("torch_us", peers[x["name"]]), peers[x["name"]])
+                if x["name"] in theirs:
+                    row["torch_us"] = min(row.get("torch_us", theirs[x["name"]]), theirs[x["name"]])
     return list(rows.values())
 
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
-    for name in ("--build", "--out", "--machine", "--day", "--llama-bench", "--torch", "--part"):
+    for name in ("--build", "--out", "--machine", "--day", "--llama-bench", "--torch", "--openblas", "--onednn", "--part"):
         parser.add_argument(name)
     parser.add_argument("--models", nargs="*", default=[])
     parser.add_argument("--prefix", nargs="*", default=[])
@@ -94,6 +129,8 @@ def main():
     if args.part in (None, "operators"):
         result["ceilings"] = [json.loads(output([*args.prefix, f"{args.build}/tests/bench/ceilings", t])) for t in ("1", "2")]
         result["operators"] = operators(args)
+    if args.part in (None, "products"):
+        result["products"] = products(args)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(result, indent=1) + "\n")
 

@@ -155,12 +155,15 @@ std::string name_of(const char* op, uint32_t dtype, const Shape& extents) {
   return name;
 }
 
-void matmul(uint32_t dtype, int64_t m, int64_t n, int64_t k) {
-  const std::string name = name_of("matmul", dtype, {m, n, k});
+// B lies as [n, k], or as [k, n] where `plain`.
+void matmul(uint32_t dtype, int64_t m, int64_t n, int64_t k, bool plain = false) {
+  std::string name = name_of("matmul", dtype, {m, n, k});
+  if (plain) name += " plain";
   if (!wanted(name)) return;
-  const Value a = filled(dtype, {m, k}), b = filled(dtype, {n, k}), c = make(dtype, {m, n});
+  const Value a = filled(dtype, {m, k}), b = filled(dtype, plain ? Shape{k, n} : Shape{n, k}),
+              c = make(dtype, {m, n});
   ruda_matmul_desc desc = RUDA_MATMUL_DESC_INIT;
-  desc.a = &a.desc, desc.b = &b.desc, desc.c = &c.desc, desc.transpose_b = 1;
+  desc.a = &a.desc, desc.b = &b.desc, desc.c = &c.desc, desc.transpose_b = plain ? 0 : 1;
   ruda_plan plan = nullptr;
   CHECK(ruda_matmul_plan_create(context, &desc, &plan));
   measure(name, plan, {bind(RUDA_MATMUL_A, a), bind(RUDA_MATMUL_B, b), bind(RUDA_MATMUL_C, c)},
@@ -324,6 +327,8 @@ int main(int argc, char** argv) {
   CHECK(ruda_stream_create(context, 0, &stream));
   for (uint32_t dtype : {RUDA_F32, RUDA_BF16})
     for (int64_t n : {256, 512, 1024, 2048}) matmul(dtype, n, n, n);
+  for (int64_t n : {256, 512, 1024}) matmul(RUDA_F32, n, n, n, true);
+  matmul(RUDA_F32, 64, 4096, 4096);
   for (uint32_t dtype : {RUDA_F32, RUDA_BF16}) matmul(dtype, 1, 1536, 576), matmul(dtype, 512, 1536, 576);
   for (uint32_t dtype : {RUDA_Q4_0, RUDA_Q4_1, RUDA_Q8_0})
     for (int64_t m : {1, 512}) {

@@ -39,6 +39,24 @@ def operators(data):
     return table(["Case", "threads", "us", "rate", "PyTorch us", "ratio", "kernel"], rows)
 
 
+def products(data):
+    if not data.get("products"):
+        return ""
+    names = {"torch": "PyTorch", "onednn": "oneDNN", "openblas": "OpenBLAS"}
+    rows = []
+    for x in data["products"]:
+        m, n, k = (int(e) for e in x["name"].split()[2].split("x"))
+        rows.append([x["name"], x["threads"], x["us"], f'{2e-3 * m * n * k / x["us"]:.0f}', *(f"{x[key]:.2f}" if key in x else "" for key in names)])
+    return f"""
+## Dense products beside three libraries
+
+The median of the rounds in microseconds, GFLOP/s, and the median of the rounds' ratios: above 1 libruda is faster. B lies as
+[n, k], as [k, n] where the name says plain.
+{data.get("products_note", "")}
+
+{table(["Case", "threads", "us", "GFLOP/s", *names.values()], rows)}"""
+
+
 def ceilings(data):
     names = {
         "f32_fma": "F32 FMA, GFLOP/s",
@@ -76,7 +94,7 @@ chat.
 The median of the runs that fit into a tenth of a second. Blocks of GGUF have no counterpart in PyTorch. In paged_attention the
 extents are queries, keys, query heads, kv heads and head size; PyTorch reads keys and values without pages.
 
-{operators(data)}""", end="")
+{operators(data)}{products(data)}""", end="")
 
 
 main()

@@ -17,9 +17,9 @@ def random(dtype, *shape):
     return torch.randn(*shape).to(dtype)
 
 
-def matmul(dtype, m, n, k):
-    a, b, c = random(dtype, m, k), random(dtype, n, k), torch.empty(m, n, dtype=dtype)
-    return lambda: torch.mm(a, b.T, out=c)
+def matmul(dtype, m, n, k, plain=False):
+    a, b, c = random(dtype, m, k), random(dtype, k, n) if plain else random(dtype, n, k).T, torch.empty(m, n, dtype=dtype)
+    return lambda: torch.mm(a, b, out=c)
 
 
 def rms_norm(dtype, rows, width):
@@ -60,7 +60,8 @@ def main():
         op, dtype, extents = name.split()[:3]
         if op not in CASES or dtype not in DTYPES:
             continue
-        call = CASES[op](DTYPES[dtype], *(int(n) for n in extents.split("x")))
+        words = {"plain": True} if name.endswith(" plain") else {}
+        call = CASES[op](DTYPES[dtype], *(int(n) for n in extents.split("x")), **words)
         times = []
         with torch.inference_mode():
             call()
