@@ -128,6 +128,38 @@ static void common_beginning_is_reused(void** state) {
   assert_int_equal(info.reused_tokens, 4);
 }
 
+/* Single tokens, whose products share parallel regions, give the same bits on one thread and on three. */
+static void threads_leave_the_bits(void** state) {
+  const int32_t prompt[] = {72, 101, 108, 108, 111};
+  float logits[2][266];
+  int which, i;
+  (void)state;
+  for (which = 0; which < 2; ++which) {
+    ruda_context_desc desc = RUDA_CONTEXT_DESC_INIT;
+    ruda_session_desc session_desc = RUDA_SESSION_DESC_INIT;
+    ruda_context context = NULL;
+    ruda_store store = NULL;
+    ruda_model model = NULL;
+    ruda_session session = NULL;
+    int32_t token = 0;
+    desc.backend = RUDA_BACKEND_CPU;
+    desc.host_threads = which ? 3 : 1;
+    session_desc.batch_tokens = 1;
+    OK(ruda_context_create(&desc, &context));
+    OK(ruda_store_open(getenv("RUDA_TINY_MODEL"), NULL, &store));
+    OK(ruda_model_load(context, store, NULL, &model));
+    OK(ruda_session_create(model, &session_desc, &session));
+    OK(ruda_session_prompt(session, prompt, 5, NULL, NULL, NULL));
+    for (i = 0; i < 4; ++i) assert_true(ruda_session_next(session, &token) <= RUDA_END_OF_DATA);
+    OK(ruda_session_logits(session, logits[which], 266));
+    ruda_release(session);
+    ruda_release(model);
+    ruda_release(store);
+    ruda_release(context);
+  }
+  assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
+}
+
 static void rewind_and_tokens(void** state) {
   fixture* f = *state;
   int32_t prompt[4] = {65, 66, 67, 68}, out[8], held[16];
@@ -512,6 +544,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(cancel_leaves_the_session_usable, setup, teardown),
       cmocka_unit_test_setup_teardown(cancel_ends_rendering_and_encoding, setup, teardown),
       cmocka_unit_test_setup_teardown(capacity_ends_generation, setup, teardown),
+      cmocka_unit_test(threads_leave_the_bits),
       cmocka_unit_test_setup_teardown(same_seed_same_answer, setup, teardown),
       cmocka_unit_test_setup_teardown(every_cache_dtype_answers, setup, teardown),
       cmocka_unit_test_setup_teardown(errors, setup, teardown),
