@@ -55,10 +55,11 @@ elif [ $cuda = disabled ] && { command -v nvcc || [ -x /usr/local/cuda/bin/nvcc 
 else
   say "no CUDA toolkit (nvcc and its static runtime): building the CPU half (log: .quickstart.log)"
 fi
+[ -f "$build/examples/ruda-chat" ] || say "a first build takes minutes"
 ninja -C "$build" >>"$root/.quickstart.log" 2>&1 || { tail -n 20 "$root/.quickstart.log" >&2; die "the build failed"; }
 
 if [ -z "$model" ]; then
-  say "model: SmolLM2-135M-Instruct (98 MB, fetched once)"
+  say "model: SmolLM2-135M-Instruct (98 MB, fetched unless it is here)"
   model=$("$root/examples/get_model.sh") || die "could not fetch the model; give one with --model PATH"
 fi
 [ -f "$model" ] || die "no such file: $model"

@@ -9,6 +9,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <algorithm>
+
 namespace ruda::cuda {
 namespace {
 
@@ -29,8 +31,8 @@ struct Args {
   int part_count;
   const uint32_t* words;  // the schedule's image
   uint64_t positions_word, tables_word;
-  uint32_t page_size, table_stride;
-  bool early;  // starts while the kernel before it ends
+  uint32_t last_query, page_size, table_stride;  // last_query: the last that the image has room for
+  bool early;                                    // starts while the kernel before it ends
 };
 
 // The grid covers the rows of the plan; the live count is read here, so that one captured graph serves every
@@ -52,8 +54,9 @@ __global__ void __launch_bounds__(threads) append_rows(const __grid_constant__ A
         rows[part][n] =
             static_cast<const From*>(r.rows)[i * r.row_stride + e / r.dim * r.head_stride + e % r.dim];
     }
-  const uint32_t queries = a.words[0], sequence = a.words[PagedSchedule::ids_word + i],
-                 position = a.words[a.positions_word + i];
+  const uint32_t query = min(i, a.last_query), queries = a.words[0],
+                 sequence = a.words[PagedSchedule::ids_word + query],
+                 position = a.words[a.positions_word + query];
   if (i >= queries) return;
   const uint32_t page = a.words[a.tables_word + uint64_t(sequence) * a.table_stride + position / a.page_size];
 #pragma unroll
@@ -117,7 +120,7 @@ void run(const Launch& l) {
   const auto& schedule = l.object<PagedSchedule>(RUDA_PAGED_APPEND_SCHEDULE);
   const Operand& cache = l.problem[K_CACHE];
   schedule.check_fits(cache.dim(1), cache.dim(0), l.problem[K].dim(0), 3, "paged_append");
-  schedule.check_appendable(3);
+  schedule.check_appendable(3, "paged_append");
   if (l.problem[K].dim(0) == 0) return;
   schedule.use_on(l.stream);
   Args a = l.state<Args>();
@@ -128,6 +131,7 @@ void run(const Launch& l) {
   a.words = schedule.device_words();
   a.positions_word = schedule.positions_word();
   a.tables_word = schedule.tables_word();
+  a.last_query = std::max(schedule.capacity().max_queries, 1u) - 1;
   a.page_size = schedule.page_size();
   a.table_stride = schedule.table_stride();
   switch (l.problem[K].dtype()) {

@@ -20,7 +20,8 @@ typedef void(RUDA_CALL* ruda_free_fn)(void* user, void* data);
 
 /** Host memory of the caller for tensors and workspaces of a CPU context. `alloc` stores a pointer aligned to
  *  `align` (a power of two) in `*out` and returns 0; any other value stops the operation with
- *  RUDA_E_CALLBACK. Both are called from any thread and must not call ruda functions. */
+ *  RUDA_E_CALLBACK; a pointer that is NULL or not aligned is RUDA_E_OOM_HOST. Both are called from any thread
+ *  and must not call ruda functions. */
 typedef struct ruda_host_allocator {
   uint32_t struct_size, reserved;
   void* user;
@@ -83,7 +84,9 @@ RUDA_API ruda_status RUDA_CALL ruda_backend_report(char* text, uint64_t capacity
                                                    uint64_t* out_needed) RUDA_NX;
 
 /** Makes a context: one device of one backend with its caches, threads and log. Several devices need several
- *  contexts. The caller releases it; it lives on until its last child is released.
+ *  contexts. The caller releases it; it lives on until its last child is released. A CPU context uses the
+ *  best instruction set of the processor, or that which the environment variable RUDA_CPU_ISA names: scalar,
+ *  sse4, avx2, avx512, avx512bf16 or amx, on Arm scalar or neon.
  *  Status: RUDA_E_NULL, RUDA_E_ARGUMENT (unknown backend, device out of range, RUDA_CPU_ISA names an unknown
  *  or absent instruction set), RUDA_E_STRUCT_TOO_NEW, RUDA_E_BACKEND_MISSING, RUDA_E_NOT_BUILT,
  *  RUDA_E_OOM_HOST. [T] */

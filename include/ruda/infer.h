@@ -147,7 +147,8 @@ RUDA_API ruda_status RUDA_CALL ruda_session_next_text(ruda_session session, char
 RUDA_API ruda_status RUDA_CALL ruda_session_flush_text(ruda_session session, char* text, uint64_t capacity,
                                                        uint64_t* out_needed) RUDA_NX;
 
-/** Generates until something ends it; *out_finish says what. options NULL = all defaults.
+/** Generates until something ends it; *out_finish says what. options NULL = all defaults; out_finish may be
+ *  NULL.
  *  Status: as ruda_session_next, RUDA_E_ARGUMENT (a stop text that is empty or not UTF-8), RUDA_E_CANCELLED
  *  (the session keeps what was generated), RUDA_E_STRUCT_TOO_NEW. [S] */
 RUDA_API ruda_status RUDA_CALL ruda_session_generate(ruda_session session,

@@ -102,7 +102,8 @@ RUDA_API ruda_status RUDA_CALL ruda_plan_warm(ruda_plan plan, ruda_stream stream
 
 /** Writes which kernel was chosen and, line by line, why each better one declined. What the kernel chose for
  *  itself stands behind it in brackets. On the CPU that may be the level of the process, such as "(amx)":
- *  the kernel runs the best code it has up to that level. Same buffer rule as ruda_backend_report.
+ *  the kernel runs the best code it has up to that level. Same buffer rule as ruda_backend_report, but
+ *  out_needed may be NULL.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [I] */
 RUDA_API ruda_status RUDA_CALL ruda_plan_explain(ruda_plan plan, char* text, uint64_t capacity,
                                                  uint64_t* out_needed) RUDA_NX;

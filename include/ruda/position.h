@@ -1,4 +1,4 @@
-/* include/ruda/position.h - rotary position embedding and its frequency tables. */
+/* include/ruda/position.h - rotary position embedding, its frequency tables, its way into a paged cache. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RUDA_POSITION_H
 #define RUDA_POSITION_H
@@ -113,6 +113,64 @@ RUDA_API ruda_status RUDA_CALL ruda_rope(ruda_stream stream, ruda_tensor x, ruda
  *  Status: RUDA_E_NULL, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE (count differs), RUDA_E_ARGUMENT. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_rope_frequencies(const ruda_rope_params* params, double* frequencies,
                                                      int64_t count, double* out_factor) RUDA_NX;
+
+/* ---- rope_append ---- */
+
+/** Slots of rope_append. */
+enum {
+  RUDA_ROPE_APPEND_Q = 0,
+  RUDA_ROPE_APPEND_K = 1,
+  RUDA_ROPE_APPEND_V = 2,
+  RUDA_ROPE_APPEND_SCHEDULE = 3,
+  RUDA_ROPE_APPEND_FREQUENCIES = 4,
+  RUDA_ROPE_APPEND_Y = 5,
+  RUDA_ROPE_APPEND_K_CACHE = 6,
+  RUDA_ROPE_APPEND_V_CACHE = 7
+};
+
+/** What stands between the projections of a layer and its attention: rope of q and k at the positions of a
+ *  paged schedule, and paged_append of the turned k and of v, in one pass. Row i is query i of the schedule:
+ *    y[i] = rope(q[i], positions[i])
+ *    k_cache[page, positions[i] % page_size] = rope(k[i], positions[i]),   v_cache[same] = v[i]
+ *  with page = tables[sequence_ids[i]][positions[i] / page_size].
+ *
+ *  q            in     [rows, q_heads, head_dim]; F32, F16, BF16; last stride 1, other strides free
+ *  k            in     [rows, kv_heads, head_dim]; dtype of q; strides as q; stays as it is
+ *  v            in     [rows, kv_heads, value_dim]; dtype of q; strides as q
+ *  schedule     in     ruda_paged_schedule of the caches' page_size, at most their pages, at most `rows`
+ *                      queries
+ *  frequencies  in     optional [rotary_dim / 2], contiguous; F32; used instead of theta and scaling
+ *  y            out    as q; may be the very tensor bound to Q
+ *  k_cache      inout  [pages, page_size, kv_heads, head_dim]; F32, F16, BF16; last stride 1, other strides
+ *                      free
+ *  v_cache      inout  [pages, page_size, kv_heads, value_dim]; dtype of k_cache; strides as k_cache
+ *
+ *  The turned k is rounded to the dtype of k, then to that of the cache, as the two operators do. Rows at and
+ *  past the schedule's query count are neither used nor written. params->rotary_dim may be less than
+ *  head_dim. */
+typedef struct ruda_rope_append_desc {
+  uint32_t struct_size, reserved;
+  const ruda_ext* next;
+  const ruda_plan_options* options; /* NULL = defaults */
+  const ruda_tensor_desc *q, *k, *v;
+  const ruda_tensor_desc* frequencies; /* NULL = from params */
+  const ruda_tensor_desc* y;           /* NULL = contiguous, as q */
+  const ruda_tensor_desc *k_cache, *v_cache;
+  const ruda_rope_params* params;
+} ruda_rope_append_desc;
+#define RUDA_ROPE_APPEND_DESC_INIT \
+  { (uint32_t)sizeof(ruda_rope_append_desc), 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+
+/** Makes a plan for rope_append, which has no eager form: eager callers have ruda_rope and ruda_paged_append.
+ *  Deterministic; capturable; a row's result depends on that row alone; errors as of rope. Execute fails and
+ *  writes nothing with RUDA_E_STATE when the schedule was never set, with RUDA_E_ARGUMENT where paged_append
+ *  does, and with RUDA_E_OVERLAP where both caches are one tensor. Source: as rope; Kwon et al.,
+ *  "PagedAttention", 2023.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
+ *  (a value of params), RUDA_E_UNSUPPORTED. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_rope_append_plan_create(ruda_context context,
+                                                            const ruda_rope_append_desc* desc,
+                                                            ruda_plan* out) RUDA_NX;
 
 RUDA_END
 #endif

@@ -30,8 +30,8 @@ enum {
  *
  *  x  in   any shape, any strides; F64, F32, F16, BF16, I8..U64 or BOOL, as the function takes
  *  y  out  shape of x without the reduced axes, or with extent 1 there (keepdims); any writable strides.
- *          ARGMAX, ARGMIN: I64 or I32; ANY, ALL: BOOL; else dtype of x, or I64 for SUM and PROD of
- *          integers
+ *          ARGMAX, ARGMIN: I64 or I32; ANY, ALL: BOOL; else dtype of x, in which integers wrap; SUM and PROD
+ *          of integers also I64, when asked for
  *
  *  Sums of F32, F16 and BF16 are made in F32 or wider and rounded once. With several reduced axes an index
  *  counts them in row-major order. Over no elements SUM is 0, PROD 1, MEAN NaN, ANY 0, ALL 1; the others are

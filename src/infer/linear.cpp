@@ -33,17 +33,18 @@ Linear::Linear(const Product& p) : block_(is_block(p.weight->layout().dtype)) {
   }
 }
 
-void Linear::run(ruda_stream stream, ruda_workspace workspace, const Product& p,
-                 const ruda_exec_opts* opts) const {
-  ruda_binding bindings[5] = {
-      bind(block_ ? uint32_t(RUDA_MATMUL_BLOCK_X) : uint32_t(RUDA_MATMUL_A), p.x),
-      bind(block_ ? uint32_t(RUDA_MATMUL_BLOCK_WEIGHTS) : uint32_t(RUDA_MATMUL_B), p.weight),
-      bind(block_ ? uint32_t(RUDA_MATMUL_BLOCK_Y) : uint32_t(RUDA_MATMUL_C), p.y)};
-  uint32_t count = 3;
-  if (p.bias)
-    bindings[count++] = bind(block_ ? uint32_t(RUDA_MATMUL_BLOCK_BIAS) : uint32_t(RUDA_MATMUL_BIAS), p.bias);
-  if (p.gamma) bindings[count++] = bind(RUDA_MATMUL_BLOCK_GAMMA, p.gamma);
-  ok(ruda_plan_execute(plan_.get(), stream, workspace, bindings, count, opts));
+Call Linear::call(const Product& p) const {
+  Call call;
+  call.program = get<Plan>(plan_.get(), -1, "plan").program.get();
+  const auto add = [&](uint32_t block_slot, uint32_t slot, const Ref<Tensor>& tensor) {
+    if (tensor) call.bindings[call.count++] = bind(block_ ? block_slot : slot, tensor);
+  };
+  add(RUDA_MATMUL_BLOCK_X, RUDA_MATMUL_A, p.x);
+  add(RUDA_MATMUL_BLOCK_WEIGHTS, RUDA_MATMUL_B, p.weight);
+  add(RUDA_MATMUL_BLOCK_Y, RUDA_MATMUL_C, p.y);
+  add(RUDA_MATMUL_BLOCK_BIAS, RUDA_MATMUL_BIAS, p.bias);
+  if (block_) add(RUDA_MATMUL_BLOCK_GAMMA, 0, p.gamma);
+  return call;
 }
 
 ruda_plan_info Linear::info() const {

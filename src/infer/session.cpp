@@ -43,7 +43,7 @@ void Session::prompt(std::span<const int32_t> tokens, ruda_progress_fn progress,
   const int64_t vocab = model_->config().vocab;
   RUDA_CHECK(!tokens.empty(), RUDA_E_ARGUMENT, 2, "count is 0, expected at least 1 token");
   RUDA_CHECK(tokens.size() <= decoder_.capacity(), RUDA_E_ARGUMENT, 2,
-             "count is %zu, the session holds %llu tokens", tokens.size(),
+             "the prompt has %zu tokens, the session room for %llu (token_capacity)", tokens.size(),
              (unsigned long long)decoder_.capacity());
   for (size_t i = 0; i < tokens.size(); ++i)
     RUDA_CHECK(tokens[i] >= 0 && tokens[i] < vocab, RUDA_E_INDEX, 1,

@@ -116,14 +116,33 @@ const Linear& Step::linear(const Product& p) {
   return made;
 }
 
-Product Step::attention_product(const model::LayerWeights& l) const {
-  if (!joined_) return {normed_, l.qkv, l.qkv_bias, qkv_};
-  return {hidden_, l.qkv, l.qkv_bias, qkv_, l.attention_norm, model_.config().norm_eps};
+std::vector<Call> Step::calls_of(const std::vector<Product>& products) {
+  std::vector<Call> calls;
+  uint64_t bytes = 0;
+  for (const Product& p : products) {
+    calls.push_back(linear(p).call(p));
+    bytes += call_workspace_bytes(*calls.back().program);
+  }
+  workspace_bytes_ = std::max(workspace_bytes_, bytes);
+  return calls;
 }
 
-Product Step::gate_up_product(const model::LayerWeights& l) const {
-  if (!joined_) return {normed_, l.gate_up, none_, gate_up_};
-  return {middle_, l.gate_up, none_, gated_, l.feed_forward_norm, model_.config().norm_eps, true};
+std::vector<Product> Step::attention_products(const model::LayerWeights& l) const {
+  const Ref<Tensor>& x = joined_ ? hidden_ : normed_;
+  const Ref<Tensor>& gamma = joined_ ? l.attention_norm : none_;
+  const double eps = joined_ ? model_.config().norm_eps : 0;
+  if (qkv_) return {{x, l.qkv, l.qkv_bias, qkv_, gamma, eps}};
+  return {{x, l.q, l.q_bias, q_, gamma, eps},
+          {x, l.k, l.k_bias, k_, gamma, eps},
+          {x, l.v, l.v_bias, v_, gamma, eps}};
+}
+
+std::vector<Product> Step::gate_up_products(const model::LayerWeights& l) const {
+  const Ref<Tensor>& x = !joined_ ? normed_ : middle_;
+  const Ref<Tensor>& gamma = joined_ ? l.feed_forward_norm : none_;
+  const double eps = joined_ ? model_.config().norm_eps : 0;
+  if (gate_up_) return {{x, l.gate_up, none_, joined_ ? gated_ : gate_up_, gamma, eps, joined_}};
+  return {{x, l.gate, none_, gate_, gamma, eps}, {x, l.up, none_, up_, gamma, eps}};
 }
 
 // One buffer for q, k and v where their weights are one matrix in every layer.
@@ -146,6 +165,38 @@ void Step::make_attention_buffers() {
   q_heads_ = view(q_, {tokens_, c.q_heads, c.head_dim});
   k_heads_ = view(k_, {tokens_, c.kv_heads, c.head_dim});
   v_heads_ = view(v_, {tokens_, c.kv_heads, c.head_dim});
+}
+
+// A launch less where the host waits for none.
+void Step::plan_rope_append(const Cache& cache) {
+  const ruda_tensor_desc qd = describe(q_heads_), kd = describe(k_heads_), vd = describe(v_heads_),
+                         kc = describe(cache.keys[0]), vc = describe(cache.values[0]);
+  ruda_tensor_desc fd = RUDA_TENSOR_DESC_INIT;
+  if (frequencies_) fd = describe(frequencies_);
+  const ruda_rope_params params = rope_params(model_.config().rope);
+  ruda_rope_append_desc desc = RUDA_ROPE_APPEND_DESC_INIT;
+  desc.q = desc.y = &qd;
+  desc.k = &kd;
+  desc.v = &vd;
+  desc.frequencies = frequencies_ ? &fd : nullptr;
+  desc.k_cache = &kc;
+  desc.v_cache = &vc;
+  desc.params = &params;
+  ok(ruda_rope_append_plan_create(context_of(q_heads_), &desc, rope_append_.out()));
+}
+
+void Step::plan_rope_and_append(const Cache& cache) {
+  const model::RopeConfig& rope = model_.config().rope;
+  rope_q_ = plan_rope(qkv_ ? turned_heads_ : q_heads_, positions_, frequencies_, rope);
+  if (!qkv_) rope_k_ = plan_rope(k_heads_, positions_, frequencies_, rope);
+  const ruda_tensor_desc kd = describe(k_heads_), vd = describe(v_heads_), kc = describe(cache.keys[0]),
+                         vc = describe(cache.values[0]);
+  ruda_paged_append_desc desc = RUDA_PAGED_APPEND_DESC_INIT;
+  desc.k = &kd;
+  desc.v = &vd;
+  desc.k_cache = &kc;
+  desc.v_cache = &vc;
+  ok(ruda_paged_append_plan_create(context_of(k_heads_), &desc, append_.out()));
 }
 
 void Step::make_feed_forward_buffers() {
@@ -178,14 +229,18 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
   context_heads_ = view(context_, {tokens, c.q_heads, c.head_dim});
   make_attention_buffers();
   make_feed_forward_buffers();
-  if (tokens == 1 && model.context().asynchronous()) {
+  if (tokens == 1) {
     middle_ = buffer(RUDA_F32, {1, c.width});
     middle_row_ = view(middle_, {c.width});
     hidden_row_ = view(hidden_, {c.width});
-    joined_ =
-        qkv_ && gate_up_ && std::all_of(w.layers.begin(), w.layers.end(), [](const model::LayerWeights& l) {
-          return is_block(l.qkv->layout().dtype) && is_block(l.gate_up->layout().dtype);
-        });
+    const auto blocks = [](std::initializer_list<const Ref<Tensor>*> weights) {
+      return std::all_of(weights.begin(), weights.end(),
+                         [](const Ref<Tensor>* w) { return is_block((*w)->layout().dtype); });
+    };
+    joined_ = (!model.context().asynchronous() || (qkv_ && gate_up_)) &&
+              std::all_of(w.layers.begin(), w.layers.end(), [&](const model::LayerWeights& l) {
+                return blocks({&l.q, &l.k, &l.v, &l.gate, &l.up});
+              });
   }
   last_hidden_ = slice(hidden_, 0, tokens - 1, tokens);
   last_normed_ = buffer(RUDA_F32, {1, c.width});
@@ -203,22 +258,10 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
   }
   norm_ = plan_norm(hidden_, w.output_norm, normed_, c.norm_eps);
   last_norm_ = plan_norm(last_hidden_, w.output_norm, last_normed_, c.norm_eps);
-  if (qkv_) {
-    rope_q_ = plan_rope(turned_heads_, positions_, frequencies_, c.rope);
-  } else {
-    rope_q_ = plan_rope(q_heads_, positions_, frequencies_, c.rope);
-    rope_k_ = plan_rope(k_heads_, positions_, frequencies_, c.rope);
-  }
-  {
-    const ruda_tensor_desc kd = describe(k_heads_), vd = describe(v_heads_), kc = describe(cache.keys[0]),
-                           vc = describe(cache.values[0]);
-    ruda_paged_append_desc desc = RUDA_PAGED_APPEND_DESC_INIT;
-    desc.k = &kd;
-    desc.v = &vd;
-    desc.k_cache = &kc;
-    desc.v_cache = &vc;
-    ok(ruda_paged_append_plan_create(context, &desc, append_.out()));
-  }
+  if (model.context().asynchronous())
+    plan_rope_append(cache);
+  else
+    plan_rope_and_append(cache);
   {
     const ruda_tensor_desc qd = describe(q_heads_), kc = describe(cache.keys[0]),
                            vc = describe(cache.values[0]), od = describe(context_heads_);
@@ -249,31 +292,19 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
     desc.y = &hd;
     ok(ruda_binary_plan_create(context, &desc, add_.out()));
   }
-  for (const Owned<ruda_plan>* plan :
-       {&embed_, &norm_, &last_norm_, &rope_q_, &rope_k_, &append_, &attention_, &add_, &silu_mul_}) {
+  for (const Owned<ruda_plan>* plan : {&embed_, &norm_, &last_norm_, &rope_q_, &rope_k_, &append_,
+                                       &rope_append_, &attention_, &add_, &silu_mul_}) {
     if (!*plan) continue;
     ruda_plan_info info = RUDA_PLAN_INFO_INIT;
     ok(ruda_plan_query(plan->get(), &info));
     need(info);
   }
-  for (const model::LayerWeights& l : w.layers) {
-    if (qkv_) {
-      linear(attention_product(l));
-    } else {
-      linear({normed_, l.q, l.q_bias, q_});
-      linear({normed_, l.k, l.k_bias, k_});
-      linear({normed_, l.v, l.v_bias, v_});
-    }
-    linear({context_, l.output, hidden_row_, middle_ ? middle_ : delta_});
-    if (gate_up_) {
-      linear(gate_up_product(l));
-    } else {
-      linear({normed_, l.gate, none_, gate_});
-      linear({normed_, l.up, none_, up_});
-    }
-    linear({gated_, l.down, middle_row_, middle_ ? hidden_ : delta_});
-  }
-  linear({last_normed_, w.output, none_, logits_});
+  for (const model::LayerWeights& l : w.layers)
+    calls_.push_back({calls_of(attention_products(l)),
+                      calls_of({{context_, l.output, hidden_row_, middle_ ? middle_ : delta_}}),
+                      calls_of(gate_up_products(l)),
+                      calls_of({{gated_, l.down, middle_row_, middle_ ? hidden_ : delta_}})});
+  logits_call_ = calls_of({{last_normed_, w.output, none_, logits_}});
   ok(ruda_workspace_create(context, workspace_bytes_, workspace_.out()));
 }
 
@@ -283,12 +314,27 @@ void Step::execute(const Owned<ruda_plan>& plan, std::initializer_list<ruda_bind
                        uint32_t(bindings.size()), opts));
 }
 
-void Step::multiply(const Product& product, const ruda_exec_opts* opts) {
-  linear(product).run(handle_of<ruda_stream>(*stream_), workspace_.get(), product, opts);
+void Step::multiply(const std::vector<Call>& calls, const ruda_exec_opts* opts) {
+  StopSign stop;
+  if (opts) stop.cancel = &get<Cancel>(opts->cancel, -1, "cancel");
+  execute_all(calls, *stream_, get<Workspace>(workspace_.get(), -1, "workspace"), stop);
 }
 
-void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
-  const model::LayerWeights& l = model_.weights().layers[index];
+void Step::rotate_and_append(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
+  if (rope_append_) {
+    const ruda_binding bindings[] = {bind(RUDA_ROPE_APPEND_Q, q_heads_),
+                                     bind(RUDA_ROPE_APPEND_K, k_heads_),
+                                     bind(RUDA_ROPE_APPEND_V, v_heads_),
+                                     bind_handle(RUDA_ROPE_APPEND_SCHEDULE, cache.schedule.get()),
+                                     bind(RUDA_ROPE_APPEND_Y, q_heads_),
+                                     bind(RUDA_ROPE_APPEND_K_CACHE, cache.keys[index]),
+                                     bind(RUDA_ROPE_APPEND_V_CACHE, cache.values[index]),
+                                     bind(RUDA_ROPE_APPEND_FREQUENCIES, frequencies_)};
+    const uint32_t count = frequencies_ ? 8 : 7;
+    ok(ruda_plan_execute(rope_append_.get(), handle_of<ruda_stream>(*stream_), workspace_.get(), bindings,
+                         count, opts));
+    return;
+  }
   const auto rotate = [&](const Owned<ruda_plan>& plan, const Ref<Tensor>& x) {
     if (frequencies_)
       execute(plan,
@@ -299,6 +345,19 @@ void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
       execute(plan, {bind(RUDA_ROPE_X, x), bind(RUDA_ROPE_POSITIONS, positions_), bind(RUDA_ROPE_Y, x)},
               opts);
   };
+  rotate(rope_q_, qkv_ ? turned_heads_ : q_heads_);
+  if (rope_k_) rotate(rope_k_, k_heads_);
+  execute(append_,
+          {bind(RUDA_PAGED_APPEND_K, k_heads_), bind(RUDA_PAGED_APPEND_V, v_heads_),
+           bind_handle(RUDA_PAGED_APPEND_SCHEDULE, cache.schedule.get()),
+           bind(RUDA_PAGED_APPEND_K_CACHE, cache.keys[index]),
+           bind(RUDA_PAGED_APPEND_V_CACHE, cache.values[index])},
+          opts);
+}
+
+void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
+  const model::LayerWeights& l = model_.weights().layers[index];
+  const LayerCalls& products = calls_[index];
   const auto normalise = [&](const Ref<Tensor>& x, const Ref<Tensor>& gamma) {
     if (joined_) return;
     execute(norm_,
@@ -306,22 +365,8 @@ void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
             opts);
   };
   normalise(hidden_, l.attention_norm);
-  if (qkv_) {
-    multiply(attention_product(l), opts);
-    rotate(rope_q_, turned_heads_);
-  } else {
-    multiply({normed_, l.q, l.q_bias, q_}, opts);
-    multiply({normed_, l.k, l.k_bias, k_}, opts);
-    multiply({normed_, l.v, l.v_bias, v_}, opts);
-    rotate(rope_q_, q_heads_);
-    rotate(rope_k_, k_heads_);
-  }
-  execute(append_,
-          {bind(RUDA_PAGED_APPEND_K, k_heads_), bind(RUDA_PAGED_APPEND_V, v_heads_),
-           bind_handle(RUDA_PAGED_APPEND_SCHEDULE, cache.schedule.get()),
-           bind(RUDA_PAGED_APPEND_K_CACHE, cache.keys[index]),
-           bind(RUDA_PAGED_APPEND_V_CACHE, cache.values[index])},
-          opts);
+  multiply(products.attention, opts);
+  rotate_and_append(cache, index, opts);
   execute(attention_,
           {bind(RUDA_PAGED_ATTENTION_Q, q_heads_), bind(RUDA_PAGED_ATTENTION_K, cache.keys[index]),
            bind(RUDA_PAGED_ATTENTION_V, cache.values[index]),
@@ -332,20 +377,15 @@ void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
     execute(add_, {bind(RUDA_BINARY_A, hidden_), bind(RUDA_BINARY_B, delta_), bind(RUDA_BINARY_Y, hidden_)},
             opts);
   };
-  multiply({context_, l.output, hidden_row_, middle_ ? middle_ : delta_}, opts);
+  multiply(products.output, opts);
   if (!middle_) add_delta();
   normalise(middle_ ? middle_ : hidden_, l.feed_forward_norm);
-  if (gate_up_) {
-    multiply(gate_up_product(l), opts);
-  } else {
-    multiply({normed_, l.gate, none_, gate_}, opts);
-    multiply({normed_, l.up, none_, up_}, opts);
-  }
-  if (!joined_)
+  multiply(products.gate_up, opts);
+  if (!joined_ || !gate_up_)
     execute(silu_mul_,
             {bind(RUDA_SILU_MUL_GATE, gate_), bind(RUDA_SILU_MUL_UP, up_), bind(RUDA_SILU_MUL_Y, gated_)},
             opts);
-  multiply({gated_, l.down, middle_row_, middle_ ? hidden_ : delta_}, opts);
+  multiply(products.down, opts);
   if (!middle_) add_delta();
 }
 
@@ -370,7 +410,7 @@ void Step::run(const Cache& cache, const StopSign& stop) {
           {bind(RUDA_RMS_NORM_X, last_hidden_), bind(RUDA_RMS_NORM_GAMMA, model_.weights().output_norm),
            bind(RUDA_RMS_NORM_Y, last_normed_)},
           given);
-  multiply({last_normed_, model_.weights().output, none_, logits_}, given);
+  multiply(logits_call_, given);
 }
 
 }  // namespace ruda::infer

@@ -3,6 +3,7 @@
 #pragma once
 #include "infer/calls.hpp"
 #include "model/llm/language_model.hpp"
+#include "plan/program.hpp"
 
 #include <ruda/attention.h>
 
@@ -36,8 +37,7 @@ class Linear {
  public:
   Linear() = default;
   explicit Linear(const Product& product);
-  void run(ruda_stream stream, ruda_workspace workspace, const Product& product,
-           const ruda_exec_opts* opts) const;
+  Call call(const Product& product) const;  // valid as long as this and the operands
   ruda_plan_info info() const;
 
  private:
@@ -65,15 +65,20 @@ class Step {
   Ref<Tensor> slice(const Ref<Tensor>& tensor, int axis, int64_t begin, int64_t end);
   void make_attention_buffers();
   void make_feed_forward_buffers();
+  void plan_rope_append(const Cache& cache);
+  void plan_rope_and_append(const Cache& cache);
   void need(const ruda_plan_info& info);
   const Linear& linear(const Product& product);
+  // Products of one x, none of which reads what another writes, ready to be run.
+  std::vector<Call> calls_of(const std::vector<Product>& products);
+  void rotate_and_append(const Cache& cache, size_t index, const ruda_exec_opts* opts);
   void layer(const Cache& cache, size_t index, const ruda_exec_opts* opts);
   void execute(const Owned<ruda_plan>& plan, std::initializer_list<ruda_binding> bindings,
                const ruda_exec_opts* opts);
-  void multiply(const Product& product, const ruda_exec_opts* opts);
+  void multiply(const std::vector<Call>& calls, const ruda_exec_opts* opts);
   // The products of a layer that a norm comes before.
-  Product attention_product(const model::LayerWeights& layer) const;
-  Product gate_up_product(const model::LayerWeights& layer) const;
+  std::vector<Product> attention_products(const model::LayerWeights& layer) const;
+  std::vector<Product> gate_up_products(const model::LayerWeights& layer) const;
 
   const model::LanguageModel& model_;
   const Ref<Tensor> none_;  // the bias of products without one
@@ -83,16 +88,23 @@ class Step {
   Ref<Tensor> ids_, positions_, hidden_, normed_, delta_, q_, k_, v_, qkv_, context_, gate_, up_, gate_up_,
       gated_;
   Ref<Tensor> q_heads_, k_heads_, v_heads_, context_heads_;  // views [tokens, heads, head_dim]
-  // One token on an asynchronous device: the residual is the bias of the product that it is added to, between
-  // two buffers, which saves a launch. Else empty.
+  // One token: the residual is the bias of the product that it is added to, between two buffers, which saves
+  // a launch. Else empty.
   Ref<Tensor> middle_, middle_row_, hidden_row_;
-  bool joined_ = false;  // one token, all weights in blocks: norms and the gate are parts of the products
+  bool joined_ =
+      false;  // one token, weights in blocks: norms are parts of the products, the gate too if stacked
   Ref<Tensor> turned_heads_;  // q and k in one, where they are neighbours
   Ref<Tensor> last_hidden_, last_normed_, logits_;
   Ref<Tensor> frequencies_;
 
-  Owned<ruda_plan> embed_, norm_, last_norm_, rope_q_, rope_k_, append_, attention_, add_, silu_mul_;
+  Owned<ruda_plan> embed_, norm_, last_norm_, rope_q_, rope_k_, append_, rope_append_, attention_, add_,
+      silu_mul_;
   std::map<std::vector<const void*>, Linear> linears_;
+  struct LayerCalls {
+    std::vector<Call> attention, output, gate_up, down;
+  };
+  std::vector<LayerCalls> calls_;  // one a layer
+  std::vector<Call> logits_call_;
   Owned<ruda_workspace> workspace_;
   uint64_t workspace_bytes_ = 0;
   bool capturable_ = true;

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/program.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <numeric>
+#include <utility>
 
 namespace ruda {
 namespace {
@@ -18,21 +20,22 @@ struct Span {
 };
 
 // Columns of one matrix: rows of two tensors may interleave without sharing a byte, as two halves of a wider
-// one do.
+// one do. A row is what the last axes hold without a gap.
 bool rows_interleave(const Tensor& a, const Tensor& b) {
   int64_t pitch = 0, width[2];
   const Tensor* tensors[] = {&a, &b};
   for (int t = 0; t < 2; ++t) {
     const Layout& layout = tensors[t]->layout();
     const DtypeInfo& info = dtype_info(layout.dtype);
-    width[t] = info.block_bytes;
-    for (int axis = 0; axis < layout.rank; ++axis) {
+    int64_t dense = 1;
+    for (int axis = layout.rank - 1; axis >= 0; --axis) {
       if (layout.shape[axis] <= 1) continue;
-      if (axis + 1 == layout.rank && layout.strides[axis] == 1)
-        width[t] = layout.shape[axis] / info.block_elements * info.block_bytes;
+      if (layout.strides[axis] == dense)
+        dense *= layout.shape[axis];
       else
         pitch = std::gcd(pitch, layout.strides[axis] / info.block_elements * info.block_bytes);
     }
+    width[t] = std::max<int64_t>(dense / info.block_elements, 1) * info.block_bytes;
   }
   if (pitch == 0) return false;
   const int64_t distance = (b.data() - a.data()) % pitch, from = distance < 0 ? distance + pitch : distance;
@@ -80,10 +83,10 @@ void check_overlap(const Problem& problem, int out, const Tensor& output, int s,
              problem.operands[size_t(out)].name, problem.operands[size_t(s)].name);
 }
 
-}  // namespace
-
-void execute(const Program& program, Stream& stream, Workspace* workspace, const ruda_binding* bindings,
-             uint32_t count, const StopSign& stop) {
+// Checks the bindings of one call and fills the first entries of both arrays, one a slot of the operator.
+// Only the slots in use are set: clearing all would cost more than the checks.
+inline void check_bindings(const Program& program, Stream& stream, const ruda_binding* bindings,
+                           uint32_t count, Bound* slots, Tensor** tensors) {
   const Problem& problem = program.problem();
   RUDA_CHECK(&stream.context() == problem.context, RUDA_E_ARGUMENT, 1,
              "stream: belongs to another context than the plan");
@@ -91,10 +94,7 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
   stream.check_healthy();
   const uint32_t slot_count = uint32_t(problem.operands.size());
   const Operand* const operands = problem.operands.data();
-  // Only the slots in use are set: clearing all would cost more than the checks.
-  Bound slots[max_slots];
   Span spans[max_slots];
-  Tensor* tensors[max_slots];
   for (uint32_t s = 0; s < slot_count; ++s) {
     slots[s].data = nullptr;
     tensors[s] = nullptr;
@@ -149,14 +149,29 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
         check_overlap(problem, out, *tensors[out], s, *tensors[s]);
     }
   }
+}
+
+inline void check_workspace(const Workspace& workspace, uint64_t needed, const Context& context) {
+  RUDA_CHECK(&workspace.context == &context, RUDA_E_ARGUMENT, arg_workspace,
+             "workspace: belongs to another context than the plan");
+  RUDA_CHECK(workspace.storage->bytes() >= needed, RUDA_E_WORKSPACE, arg_workspace,
+             "workspace: is %llu bytes, the plan needs %llu", (unsigned long long)workspace.storage->bytes(),
+             (unsigned long long)needed);
+}
+
+}  // namespace
+
+void execute(const Program& program, Stream& stream, Workspace* workspace, const ruda_binding* bindings,
+             uint32_t count, const StopSign& stop) {
+  const Problem& problem = program.problem();
+  const uint32_t slot_count = uint32_t(problem.operands.size());
+  Bound slots[max_slots];
+  Tensor* tensors[max_slots];
+  check_bindings(program, stream, bindings, count, slots, tensors);
 
   const uint64_t needed = program.workspace_bytes();
   if (workspace) {
-    RUDA_CHECK(&workspace->context == problem.context, RUDA_E_ARGUMENT, arg_workspace,
-               "workspace: belongs to another context than the plan");
-    RUDA_CHECK(workspace->storage->bytes() >= needed, RUDA_E_WORKSPACE, arg_workspace,
-               "workspace: is %llu bytes, the plan needs %llu",
-               (unsigned long long)workspace->storage->bytes(), (unsigned long long)needed);
+    check_workspace(*workspace, needed, *problem.context);
     if (problem.context->asynchronous())
       workspace->storage->check_stream(stream, true, arg_workspace, "workspace");
   }
@@ -181,6 +196,40 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
       if (workspace) stream.keep(*workspace->storage.get(), true);
     }
   }
+}
+
+void execute_all(std::span<const Call> calls, Stream& stream, Workspace& workspace, const StopSign& stop) {
+  constexpr size_t most = 8;
+  const Kernel* const kernel = calls.empty() ? nullptr : &calls[0].program->kernel();
+  const bool together = calls.size() > 1 && kernel->run_all && calls.size() <= most &&
+                        !stream.context().asynchronous() &&
+                        std::all_of(calls.begin(), calls.end(), [&](const Call& c) {
+                          return &c.program->kernel() == kernel && !c.program->problem().autotune;
+                        });
+  if (!together) {
+    for (const Call& c : calls) execute(*c.program, stream, &workspace, c.bindings.data(), c.count, stop);
+    return;
+  }
+  Bound slots[most][max_slots];
+  Tensor* tensors[max_slots];
+  uint64_t offsets[most + 1] = {};
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const Call& c = calls[i];
+    check_bindings(*c.program, stream, c.bindings.data(), c.count, slots[i], tensors);
+    offsets[i + 1] = offsets[i] + call_workspace_bytes(*c.program);
+  }
+  check_workspace(workspace, offsets[calls.size()], stream.context());
+  stop.check();
+  std::byte* const data = workspace.storage->data();
+  const auto launch = [&](size_t i) {
+    return calls[i].program->launch(slots[i], data + offsets[i], stream, stop);
+  };
+  // A Launch holds references: it is made where it stays.
+  [&]<size_t... I>(std::index_sequence<I...>) {
+    const Launch launches[] = {launch(std::min(I, calls.size() - 1))...};
+    kernel->run_all(launches, int(calls.size()));
+  }
+  (std::make_index_sequence<most>());
 }
 
 }  // namespace ruda

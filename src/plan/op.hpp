@@ -181,6 +181,9 @@ struct Kernel {
   const char* name;  // "<backend>/<op>/<variant>"
   Verdict (*prepare)(const Problem&, Prepare&);
   void (*run)(const Launch&);
+  // Several launches, none of which reads what another writes, at once: for work too small to fill the
+  // device. Null: run() takes them one by one.
+  void (*run_all)(const Launch* launches, int count) = nullptr;
 };
 
 using Kernels = std::span<const Kernel>;

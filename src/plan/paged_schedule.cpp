@@ -129,12 +129,13 @@ void PagedSchedule::check_advance() {
     const uint32_t next = length / page_size();
     const uint32_t* row = table(s);
     RUDA_CHECK(next < capacity_.max_table_pages && row[next] < capacity_.pages, RUDA_E_STATE, 0,
-               "schedule: sequence %u of length %u needs page %u of its table, which holds none", s,
-               length + 1, next);
+               "schedule: to grow to length %u, sequence %u needs tables[%u][%u], which holds no page",
+               length + 1, s, s, next);
     const uint32_t* twin = std::find(row, row + next, row[next]);
-    RUDA_CHECK(twin == row + next, RUDA_E_STATE, 0,
-               "schedule: sequence %u of length %u needs page %u of its table, which repeats that at %u", s,
-               length + 1, next, unsigned(twin - row));
+    RUDA_CHECK(
+        twin == row + next, RUDA_E_STATE, 0,
+        "schedule: to grow to length %u, sequence %u needs tables[%u][%u], which repeats tables[%u][%u]",
+        length + 1, s, s, next, s, unsigned(twin - row));
   }
   RUDA_CHECK(live <= capacity_.max_queries, RUDA_E_STATE, 0,
              "schedule: %u sequences have tokens, max_queries is %u", live, capacity_.max_queries);
@@ -276,20 +277,18 @@ void PagedSchedule::check_fits(int64_t page_size, int64_t pages, int64_t rows, i
              queries(), (long long)rows);
 }
 
-void PagedSchedule::check_appendable(int arg) const {
+void PagedSchedule::check_appendable(int arg, const char* op) const {
   if (conflict_ == Conflict::none) return;
   const uint32_t i = conflict_query_, s = sequence_ids()[i], position = positions()[i];
   RUDA_CHECK(conflict_ != Conflict::position, RUDA_E_ARGUMENT, arg,
-             "paged_append: position %u of query %u is not below %u, the length of sequence %u", position, i,
+             "%s: position %u of query %u is not below %u, the length of sequence %u", op, position, i,
              lengths()[s], s);
   const uint32_t page = table(s)[position / page_size()];
-  RUDA_CHECK(
-      conflict_ != Conflict::shared_page, RUDA_E_ARGUMENT, arg,
-      "paged_append: query %u writes page %u, which %u sequences share; give sequence %u its own copy first",
-      i, page, owners_[page], s);
-  fail(RUDA_E_ARGUMENT, arg,
-       "paged_append: query %u writes position %u of sequence %u, which an earlier query writes", i, position,
-       s);
+  RUDA_CHECK(conflict_ != Conflict::shared_page, RUDA_E_ARGUMENT, arg,
+             "%s: query %u writes page %u, which %u sequences share; give sequence %u its own copy first", op,
+             i, page, owners_[page], s);
+  fail(RUDA_E_ARGUMENT, arg, "%s: query %u writes position %u of sequence %u, which an earlier query writes",
+       op, i, position, s);
 }
 
 }  // namespace ruda

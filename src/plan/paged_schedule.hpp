@@ -85,7 +85,7 @@ class PagedSchedule final : public Object {
   // the schedule.
   void check_fits(int64_t page_size, int64_t pages, int64_t rows, int arg, const char* op) const;
   // Throws when this step's rows may not be written.
-  void check_appendable(int arg) const;
+  void check_appendable(int arg, const char* op) const;
   // Orders the use of the device copy; call before kernels read it.
   void use_on(Stream& stream) const;
 

@@ -62,9 +62,11 @@ std::shared_ptr<const Program> Program::build(Problem&& problem) {
     return program;
   }
   constexpr int arg_desc = 1;  // of plan creation, as for the other options
+  std::string names;
+  for (const Kernel& kernel : *kernels) names += (names.empty() ? "" : ", ") + std::string(kernel.name);
   RUDA_CHECK(named, RUDA_E_ARGUMENT, arg_desc,
-             "%s: options.kernel is \"%s\", which this backend does not have", p.op->name,
-             p.forced_kernel.c_str());
+             "%s: options.kernel is \"%s\", which this backend does not have; it has %s", p.op->name,
+             p.forced_kernel.c_str(), names.c_str());
   std::string reasons;  // a line each in the trail, here between semicolons
   for (size_t at = 0, end; (end = program->trail_.find('\n', at)) != std::string::npos; at = end + 1)
     reasons += (reasons.empty() ? "" : "; ") + program->trail_.substr(at + 2, end - at - 2);

@@ -4,6 +4,8 @@
 #include "core/fork.hpp"
 #include "plan/op.hpp"
 
+#include <array>
+
 namespace ruda {
 
 // A kernel that takes the problem, with what it decided.
@@ -39,6 +41,10 @@ class Program : public std::enable_shared_from_this<Program> {
     if (problem_.context->asynchronous()) return run_queued(slots, workspace, stream, stop);
     const Candidate& use = chosen();
     use.kernel->run(Launch{problem_, use.prepared.blob_.data(), slots, workspace, stream, stop});
+  }
+  // For a kernel that takes several; of a plan that is not autotuned, whose kernel stays.
+  Launch launch(const Bound* slots, std::byte* workspace, Stream& stream, const StopSign& stop) const {
+    return {problem_, chosen().prepared.blob_.data(), slots, workspace, stream, stop};
   }
 
  private:
@@ -96,6 +102,20 @@ class Scratch {
 // Checks `bindings` against the program slot by slot, then runs it.
 void execute(const Program& program, Stream& stream, Workspace* workspace, const ruda_binding* bindings,
              uint32_t count, const StopSign& stop);
+
+// One of several calls.
+struct Call {
+  const Program* program = nullptr;
+  std::array<ruda_binding, 8> bindings;
+  uint32_t count = 0;
+};
+
+// The same as execute() of each in turn, where no call reads or overwrites what another writes; a kernel that
+// can takes them all at once. The workspace holds call_workspace_bytes() of each.
+void execute_all(std::span<const Call> calls, Stream& stream, Workspace& workspace, const StopSign& stop);
+inline uint64_t call_workspace_bytes(const Program& program) {
+  return (program.workspace_bytes() + 255) & ~uint64_t(255);
+}
 
 // The C entry of every <op>_plan_create: `check` returns the Problem.
 template <class Check>

@@ -150,7 +150,7 @@ RUDA_TEST(schedule_in_a_graph) {
   CHECK(image_of(schedule) == packed_of(schedule), "the capture itself advanced");
   // Sequence 2 has two tokens in one page of two and no reserve.
   CHECK_FAILS(ruda_graph_launch(graph, env.stream), RUDA_E_STATE, 0,
-              "sequence 2 of length 3 needs page 1 of its table, which holds none");
+              "to grow to length 3, sequence 2 needs tables[2][1], which holds no page");
   const uint32_t good[] = {0, 1, none, 2, 3, none, 4, 5, 6};
   MUST(ruda_paged_schedule_set(schedule, env.stream, good, 3, lengths, 3, nullptr, nullptr, 0));
   for (uint32_t i = 1; i <= 3; ++i) {
@@ -161,7 +161,7 @@ RUDA_TEST(schedule_in_a_graph) {
   CHECK(packed_of(schedule) ==
             (std::vector<uint32_t>{0, 2, 3, 4, 4, 0, 5, 0, 1, none, none, none, none, 4, 5, 6}),
         "three steps went elsewhere");
-  CHECK_FAILS(ruda_graph_launch(graph, env.stream), RUDA_E_STATE, 0, "which holds none");
+  CHECK_FAILS(ruda_graph_launch(graph, env.stream), RUDA_E_STATE, 0, "which holds no page");
   CHECK(image_of(schedule) == packed_of(schedule), "a refused launch advanced");
   MUST(ruda_paged_schedule_set(schedule, env.stream, good, 3, lengths, 3, nullptr, nullptr, 0));
   MUST(ruda_paged_schedule_advance(schedule, env.stream));

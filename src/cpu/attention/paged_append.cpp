@@ -20,7 +20,7 @@ const PagedSchedule& checked_schedule(const Launch& l) {
   const auto& schedule = l.object<PagedSchedule>(RUDA_PAGED_APPEND_SCHEDULE);
   const Operand& cache = l.problem[K_CACHE];
   schedule.check_fits(cache.dim(1), cache.dim(0), l.problem[K].dim(0), 3, "paged_append");
-  schedule.check_appendable(3);
+  schedule.check_appendable(3, "paged_append");
   return schedule;
 }
 

@@ -299,6 +299,6 @@ void multiply(const GemmBlock* block) {
 
 extern const GemmKernels gemm_bf16_kernels;
 constinit const GemmKernels gemm_bf16_kernels = {
-    tile_rows, tile_cols, tile_k, 2, k_block, 1024, 1 << 20, panel_bytes + 2 * sums_bytes, pack_b, multiply};
+    tile_rows, tile_cols, tile_k, 2, k_block, 0, 1 << 20, panel_bytes + 2 * sums_bytes, pack_b, multiply};
 
 }  // namespace ruda::cpu::RUDA_ISA

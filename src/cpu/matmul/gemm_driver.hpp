@@ -28,12 +28,15 @@ struct GemmCut {
   GemmMatrix a, b, c;  // data is null
   int threads;
   bool a_direct, b_direct;  // used where they lie
-  bool split_columns;       // threads share the columns instead of the rows
+  bool a_kept;              // a thread packs a block of A once, not for each call of multiply
   int64_t k_block, n_block;
+  int64_t row_block;    // rows of C whose part of A a thread keeps packed
+  int64_t segments;     // of a row block; one of them by a panel of columns is the smallest piece of work
+  int64_t most_panels;  // of B that one call of multiply takes
   size_t a_bytes, b_bytes,
-      sum_bytes;  // workspace: a panel of A per thread, a block of B, F32 sums of a 16-bit C
+      sum_bytes;  // workspace: a block of A and panels of B per thread, F32 sums of a 16-bit C
 
-  size_t workspace_bytes() const { return a_bytes * size_t(threads) + b_bytes + sum_bytes; }
+  size_t workspace_bytes() const { return (a_bytes + b_bytes) * size_t(threads) + sum_bytes; }
 };
 
 GemmCut gemm_cut(const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const GemmMatrix& a,

@@ -48,13 +48,24 @@ void pack_a_type(const GemmMatrix& a, int64_t first_row, int64_t rows, int64_t k
   }
 }
 
-void pack_a(const GemmMatrix& a, int64_t first_row, int64_t rows, int64_t k, float* panel) {
-  if (a.type == gemm_f32)
-    pack_a_type<float>(a, first_row, rows, k, panel);
-  else if (a.type == gemm_f16)
-    pack_a_type<f16>(a, first_row, rows, k, panel);
+// Panels of equal height: a few high ones and a low rest would waste the rest's tiles.
+RUDA_INLINE int64_t panel_count(int64_t rows) { return (rows + tile_rows - 1) / tile_rows; }
+RUDA_INLINE int64_t panel_row(int64_t rows, int64_t panel) { return panel * rows / panel_count(rows); }
+RUDA_INLINE int64_t round_to_line(int64_t k) { return (k + line - 1) / line * line; }
+
+RUDA_INLINE float* a_panel(const GemmBlock& g, int64_t first_row) {
+  return (float*)g.a_panel + (g.a_packed < 0 ? 0 : first_row * round_to_line(g.k));
+}
+
+void pack_a(const GemmBlock& g, int64_t panel) {
+  const int64_t first = panel_row(g.rows, panel), rows = panel_row(g.rows, panel + 1) - first;
+  float* const d = a_panel(g, first);
+  if (g.a.type == gemm_f32)
+    pack_a_type<float>(g.a, first, rows, g.k, d);
+  else if (g.a.type == gemm_f16)
+    pack_a_type<f16>(g.a, first, rows, g.k, d);
   else
-    pack_a_type<bf16>(a, first_row, rows, k, panel);
+    pack_a_type<bf16>(g.a, first, rows, g.k, d);
 }
 
 // One vector of columns, [k][lanes] with tile_cols floats from one k to the next.
@@ -181,6 +192,8 @@ RUDA_INLINE void step(F32 (&acc)[sizeof...(i)], const float* a, int64_t a_stride
 template <int r, int v, bool packed, bool partial, int... i>
 RUDA_INLINE void tile_body(const Tile& t, Seq<i...> seq) {
   const int count = t.cols - (v - 1) * lanes;
+  if (t.add)  // the sums so far arrive while more are made
+    ((__builtin_prefetch(t.add + (i / v) * t.add_stride + (i % v) * lanes, 1)), ...);
   F32 acc[r * v] = {((void)i, zero())...};
   const int64_t a_stride = packed ? line : t.a_stride, b_stride = packed       ? tile_cols
                                                                   : t.b_stride ? t.b_stride
@@ -190,6 +203,9 @@ RUDA_INLINE void tile_body(const Tile& t, Seq<i...> seq) {
   for (int64_t k0 = 0; k0 + line <= t.k; k0 += line) {
     a = a_line;
     for (int q = 0; q < line; q += 4) {
+      if (packed)
+        for (int x = 0; x < (r + 3) / 4; x++)
+          __builtin_prefetch(a_line + (2 * r + q / 4 * ((r + 3) / 4) + x) * line);
       step<v, partial>(acc, a, a_stride, b, count, seq);
       step<v, partial>(acc, a + 1, a_stride, b + b_stride, count, seq);
       step<v, partial>(acc, a + 2, a_stride, b + 2 * b_stride, count, seq);
@@ -248,14 +264,14 @@ void multiply(const GemmBlock* block) {
   t.add_stride = g.add_stride;
   t.out_stride = g.out_stride;
   t.out_type = g.out_type;
-  // Panels of equal height: a few high ones and a low rest would waste the rest's tiles.
-  const int64_t panels = (g.rows + tile_rows - 1) / tile_rows;
-  for (int64_t i = 0; i < panels; i++) {
-    const int64_t first = i * g.rows / panels, rows = (i + 1) * g.rows / panels - first;
+  if (g.a_panel && g.a_packed >= 0)
+    for (int64_t i = g.a_packed; i < g.first_panel; i++) pack_a(g, i);
+  for (int64_t i = g.first_panel; i < g.last_panel; i++) {
+    const int64_t first = panel_row(g.rows, i), rows = panel_row(g.rows, i + 1) - first;
     t.a = (const float*)g.a.data + first * g.a.row;
     if (g.a_panel) {
-      pack_a(g.a, first, rows, g.k, (float*)g.a_panel);
-      t.a = (const float*)g.a_panel;
+      if (i >= g.a_packed) pack_a(g, i);
+      t.a = a_panel(g, first);
     }
     const TileRow& f = tiles[rows - 1];
     for (int64_t col = 0; col < g.cols; col += tile_cols) {
@@ -278,8 +294,7 @@ void multiply(const GemmBlock* block) {
 }  // namespace
 
 extern const GemmKernels gemm_kernels;
-constinit const GemmKernels gemm_kernels = {
-    tile_rows, tile_cols, 1, 4, k_block, 1024, 1 << 20, tile_rows*(k_block * 5 / 4 + line) * 4,
-    pack_b,    multiply};
+constinit const GemmKernels gemm_kernels = {tile_rows, tile_cols, 1, 4,      k_block,
+                                            2 << 20,   1 << 20,   0, pack_b, multiply};
 
 }  // namespace ruda::cpu::RUDA_ISA

@@ -4,6 +4,7 @@
 #include "cpu/matmul/matmul_block.hpp"
 #include "core/half.hpp"
 #include "core/scalar_math.hpp"
+#include "cpu/norm/norm_table.hpp"
 #include "cpu/rows.hpp"
 #include "cpu/runtime/device.hpp"
 
@@ -28,7 +29,8 @@ struct Shape {
   WorkspaceSlot normed_rows, sums;
 };
 
-void read_shape(const Problem& p, Prepare& prep, Shape& s) {
+// `copies` of the normalised rows, where each thread has its own.
+void read_shape(const Problem& p, Prepare& prep, Shape& s, int64_t copies = 1) {
   const Operand &x = p[RUDA_MATMUL_BLOCK_X], &w = p[RUDA_MATMUL_BLOCK_WEIGHTS],
                 &bias = p[RUDA_MATMUL_BLOCK_BIAS];
   s.n = w.dim(0);
@@ -40,7 +42,7 @@ void read_shape(const Problem& p, Prepare& prep, Shape& s) {
   s.gated = p.as<ruda_matmul_block_desc>().gated != 0;
   s.x_bf16 = x.dtype() == RUDA_BF16 && !s.normed;
   s.y_bf16 = p[RUDA_MATMUL_BLOCK_Y].dtype() == RUDA_BF16 && !s.gated;
-  if (s.normed) s.normed_rows = prep.book<float>(x.outer() * s.k);
+  if (s.normed) s.normed_rows = prep.book<float>(copies * x.outer() * s.k);
   if (s.gated) s.sums = prep.book<float>(x.outer() * s.n);
   s.bias_bf16 = bias.present && bias.dtype() == RUDA_BF16;
 }
@@ -93,34 +95,27 @@ void share(const Launch& l, int64_t count, int64_t grain, F&& f) {
   });
 }
 
-float element(const void* from, bool is_bf16, int64_t i) {
-  return is_bf16 ? to_float(static_cast<const bf16*>(from)[i]) : static_cast<const float*>(from)[i];
-}
-
 // Row m of x over its root mean square, times gamma.
-void normalise_row(const Launch& l, const Shape& s, int64_t m) {
+void normalise_row(const Launch& l, const Shape& s, int64_t m, float* to) {
   const Operand& x = l.problem[RUDA_MATMUL_BLOCK_X];
   const bool is_bf16 = x.dtype() == RUDA_BF16;
   const void* from =
       l.ptr<const std::byte>(RUDA_MATMUL_BLOCK_X) + row_offset(*x.layout, m) * (is_bf16 ? 2 : 4);
-  const float* gamma = l.ptr<const float>(RUDA_MATMUL_BLOCK_GAMMA);
-  float* to = l.at<float>(s.normed_rows) + m * s.k;
-  float squares[16] = {}, sum = 0;
-  for (int64_t i = 0; i < s.k; ++i) {
-    to[i] = element(from, is_bf16, i);
-    squares[i % 16] += to[i] * to[i];
+  if (is_bf16) {  // the kernel of rms_norm would round its result
+    for (int64_t i = 0; i < s.k; ++i) to[i] = to_float(static_cast<const bf16*>(from)[i]);
+    from = to;
   }
-  for (const float part : squares) sum += part;
-  const float scale = 1 / std::sqrt(sum / float(s.k) + float(l.problem.as<ruda_matmul_block_desc>().eps));
-  for (int64_t i = 0; i < s.k; ++i) to[i] = to[i] * scale * gamma[i];
+  const RmsNormRows row{from, l.ptr<const float>(RUDA_MATMUL_BLOCK_GAMMA),      to, s.k, s.k,
+                        s.k,  float(l.problem.as<ruda_matmul_block_desc>().eps)};
+  RUDA_ISA_PICK(NormTable, norm_table).rms_norm[0](row, 0, 1);
 }
 
-// Row m of y from the sums of the gate and of its partner.
-void gate_row(const Launch& l, const Shape& s, int64_t m) {
+// Columns begin..end-1 of row m of y from the sums of the gate and of its partner.
+void gate_row(const Launch& l, const Shape& s, int64_t m, int64_t begin, int64_t end) {
   const Operand& y = l.problem[RUDA_MATMUL_BLOCK_Y];
   const int64_t n = s.n / 2, at = row_offset(*y.layout, m);
   const float* sums = l.at<float>(s.sums) + m * s.n;
-  for (int64_t j = 0; j < n; ++j) {
+  for (int64_t j = begin; j < end; ++j) {
     const float value = scalar_math::silu(sums[j]) * sums[n + j];
     if (y.dtype() == RUDA_BF16)
       l.ptr<bf16>(RUDA_MATMUL_BLOCK_Y)[at + j] = to_bf16(value);
@@ -133,13 +128,13 @@ void gate_row(const Launch& l, const Shape& s, int64_t m) {
 void normalise(const Launch& l, const Shape& s) {
   if (!s.normed) return;
   share(l, l.problem[RUDA_MATMUL_BLOCK_X].outer(), 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t m = begin; m < end; ++m) normalise_row(l, s, m);
+    for (int64_t m = begin; m < end; ++m) normalise_row(l, s, m, l.at<float>(s.normed_rows) + m * s.k);
   });
 }
 void gate(const Launch& l, const Shape& s) {
   if (!s.gated) return;
   share(l, l.problem[RUDA_MATMUL_BLOCK_Y].outer(), 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t m = begin; m < end; ++m) gate_row(l, s, m);
+    for (int64_t m = begin; m < end; ++m) gate_row(l, s, m, 0, s.n / 2);
   });
 }
 
@@ -159,24 +154,35 @@ constexpr const char* empty_sum = "an empty sum";
 
 namespace vnni {
 
+// Up to this many elements of x each thread turns into integers for itself: that costs less than a second
+// wait of all for all, and nothing comes from another core's cache.
+constexpr int64_t own_elements = 8192;
+constexpr int most_together = 8;
+
 struct State {
   Shape shape;
   int64_t records;  // of a row
+  int64_t copies;   // of the integers: one a thread, or one
   WorkspaceSlot activations, fits, scratch;
 };
+
+// Copies do not share a cache line.
+int64_t fits_stride(const Shape& s) { return (s.x.count + 63) / 64 * 64; }
 
 Verdict prepare(const Problem& p, Prepare& prep) {
 #if defined(__x86_64__)
   State& s = prep.state<State>();
-  read_shape(p, prep, s.shape);
+  const Operand& x = p[RUDA_MATMUL_BLOCK_X];
+  s.copies = x.layout->elements <= own_elements ? thread_count(p) : 1;
+  read_shape(p, prep, s.shape, s.copies);
   if (isa() < Isa::avx512bf16) return "needs AVX-512 with VNNI";
   if (strict(p)) return wants_strict;
   if (!read_rows(p, s.shape)) return no_stride;
   if (s.shape.k == 0) return empty_sum;
   if (s.shape.x.count > few_rows && p.forced_kernel.empty()) return "more than 4 rows are faster as panels";
   s.records = (s.shape.k + 127) / 128;
-  s.activations = prep.book<BlockActivations>(s.records * s.shape.x.count);
-  s.fits = prep.book<uint8_t>(s.shape.x.count);
+  s.activations = prep.book<BlockActivations>(s.copies * s.records * s.shape.x.count);
+  s.fits = prep.book<uint8_t>(s.copies * fits_stride(s.shape));
   s.scratch = prep.book<float>(thread_count(p) * block_strict_rows * s.shape.k);
   return nullptr;
 #else
@@ -186,33 +192,131 @@ Verdict prepare(const Problem& p, Prepare& prep) {
 }
 
 #if defined(__x86_64__)
-void run(const Launch& l) {
+// One copy of x as the products read it.
+struct Integers {
+  const float* normed;  // instead of x, where there is a gamma
+  BlockActivations* activations;
+  uint8_t* fits;
+};
+
+Integers integers_of(const Launch& l, int64_t copy) {
   const State& s = l.state<State>();
-  const BlockMatmul call = call_of(l, s.shape);
-  auto* activations = l.at<BlockActivations>(s.activations);
-  auto* fits = l.at<uint8_t>(s.fits);
-  normalise(l, s.shape);
-  share(l, call.m, 16, [&](int64_t begin, int64_t end, int) {
-    for (int64_t m = begin; m < end; ++m)
-      fits[m] = avx512bf16::block_row.quantize(call, m, activations + m * s.records);
-  });
-  const BlockStrictTable& exact = RUDA_ISA_PICK(BlockStrictTable, block_strict);
-  share(l, call.n, weight_grain(s.shape), [&](int64_t begin, int64_t end, int part) {
-    float* scratch = l.at<float>(s.scratch) + part * block_strict_rows * call.k;
-    for (int64_t m = 0; m < call.m;) {
-      int64_t rows = 1;
-      if (!fits[m]) {
-        exact.run(call, m, m + 1, begin, end, scratch);
-      } else {
-        while (rows < 4 && m + rows < call.m && fits[m + rows]) ++rows;
-        avx512bf16::block_row.run(call, m, rows, activations + m * s.records, begin, end);
-      }
-      m += rows;
+  const int64_t rows = s.shape.x.count;
+  return {l.at<float>(s.shape.normed_rows) + copy * rows * s.shape.k,
+          l.at<BlockActivations>(s.activations) + copy * rows * s.records,
+          l.at<uint8_t>(s.fits) + copy * fits_stride(s.shape)};
+}
+
+BlockMatmul call_with(const Launch& l, const Integers& x) {
+  BlockMatmul call = call_of(l, l.state<State>().shape);
+  if (l.state<State>().shape.normed) call.x = x.normed;
+  return call;
+}
+
+// Rows begin..end-1 of x.
+void convert(const Launch& l, const Integers& to, int64_t begin, int64_t end) {
+  const State& s = l.state<State>();
+  const BlockMatmul call = call_with(l, to);
+  for (int64_t m = begin; m < end; ++m) {
+    if (s.shape.normed) normalise_row(l, s.shape, m, const_cast<float*>(to.normed) + m * s.shape.k);
+    to.fits[m] = avx512bf16::block_row.quantize(call, m, to.activations + m * s.records);
+  }
+}
+
+// Weight rows begin..end-1 times all rows of x.
+void multiply(const Launch& l, const BlockMatmul& call, const Integers& x, int64_t begin, int64_t end,
+              int part) {
+  const State& s = l.state<State>();
+  float* scratch = l.at<float>(s.scratch) + part * block_strict_rows * call.k;
+  for (int64_t m = 0; m < call.m;) {
+    int64_t rows = 1;
+    if (!x.fits[m]) {
+      RUDA_ISA_PICK(BlockStrictTable, block_strict).run(call, m, m + 1, begin, end, scratch);
+    } else {
+      while (rows < 4 && m + rows < call.m && x.fits[m + rows]) ++rows;
+      avx512bf16::block_row.run(call, m, rows, x.activations + m * s.records, begin, end);
+    }
+    m += rows;
+  }
+}
+
+// A part's share of the columns of one launch.
+struct Columns {
+  int64_t count, begin, end;
+};
+Columns columns_of(const Shape& s, int parts, int part) {
+  const int64_t count = s.gated ? s.n / 2 : s.n, grain = weight_grain(s);
+  return {count, ThreadPool::range_border(count, grain, parts, part),
+          ThreadPool::range_border(count, grain, parts, part + 1)};
+}
+
+// In pieces where the call may be stopped.
+void multiply_part(const Launch& l, const Integers& x, int parts, int part) {
+  const Shape& s = l.state<State>().shape;
+  const BlockMatmul call = call_with(l, x);
+  const Columns mine = columns_of(s, parts, part);
+  const int64_t step = l.stop.armed() ? weight_grain(s) : std::max<int64_t>(mine.end - mine.begin, 1);
+  for (int64_t begin = mine.begin; begin < mine.end; begin += step) {
+    const int64_t end = std::min(begin + step, mine.end);
+    l.stop.check();
+    multiply(l, call, x, begin, end, part);
+    if (!s.gated) continue;
+    multiply(l, call, x, mine.count + begin, mine.count + end, part);
+    for (int64_t m = 0; m < call.m; ++m) gate_row(l, s, m, begin, end);
+  }
+}
+
+// The integers of a are those of b.
+bool same_integers(const Launch& a, const Launch& b) {
+  const Shape &s = a.state<State>().shape, &t = b.state<State>().shape;
+  const auto eps = [](const Launch& l) { return l.problem.as<ruda_matmul_block_desc>().eps; };
+  return a.ptr<void>(RUDA_MATMUL_BLOCK_X) == b.ptr<void>(RUDA_MATMUL_BLOCK_X) &&
+         a.problem[RUDA_MATMUL_BLOCK_X].layout.get() == b.problem[RUDA_MATMUL_BLOCK_X].layout.get() &&
+         s.type == t.type && a.ptr<void>(RUDA_MATMUL_BLOCK_GAMMA) == b.ptr<void>(RUDA_MATMUL_BLOCK_GAMMA) &&
+         eps(a) == eps(b);
+}
+
+// All products in one parallel region: every part takes its share of each.
+void run_some(const Launch* launches, int count) {
+  int source[most_together];
+  int64_t bytes = 0;
+  for (int i = 0; i < count; ++i) {
+    const State& s = launches[i].state<State>();
+    source[i] = i;
+    for (int j = i; j-- > 0;)
+      if (same_integers(launches[i], launches[j])) source[i] = source[j];
+    bytes += s.shape.n * s.shape.weight_row_bytes;
+    if (s.copies > 1 || source[i] != i) continue;
+    const Integers to = integers_of(launches[i], 0);
+    share(launches[i], s.shape.x.count, 1,
+          [&](int64_t begin, int64_t end, int) { convert(launches[i], to, begin, end); });
+  }
+  ThreadPool& pool = pool_of(launches[0]);
+  const int parts = pool.range_parts(bytes, 16384);
+  pool.run(parts, [&](int part) {
+    // On their way while x becomes integers.
+    for (int i = 0; i < count; ++i) {
+      const Shape& s = launches[i].state<State>().shape;
+      const Columns mine = columns_of(s, parts, part);
+      avx512bf16::block_row.prefetch(call_of(launches[i], s), mine.begin, mine.end);
+    }
+    for (int i = 0; i < count; ++i) {
+      const Launch& l = launches[i];
+      const bool own = l.state<State>().copies > 1;
+      const Integers x = integers_of(launches[source[i]], own ? part : 0);
+      if (own && source[i] == i) convert(l, x, 0, l.state<State>().shape.x.count);
+      multiply_part(l, x, parts, part);
     }
   });
-  gate(l, s.shape);
 }
+
+void run_all(const Launch* launches, int count) {
+  for (int at = 0; at < count; at += most_together)
+    run_some(launches + at, std::min(count - at, most_together));
+}
+void run(const Launch& l) { run_some(&l, 1); }
 #else
+void run_all(const Launch*, int) {}
 void run(const Launch&) {}
 #endif
 
@@ -366,15 +470,15 @@ void run(const Launch& l) {
     const int64_t to = s.shape.gated ? m * s.shape.n : row_offset(*y.layout, m);
     call.x = static_cast<const std::byte*>(x0) + from * (call.x_bf16 ? 2 : 4);
     call.y = static_cast<std::byte*>(y0) + to * (call.y_bf16 ? 2 : 4);
-    if (s.shape.normed) normalise_row(l, s.shape, m);
+    if (s.shape.normed) normalise_row(l, s.shape, m, l.at<float>(s.shape.normed_rows) + m * s.shape.k);
     scalar::block_strict.run(call, 0, 1, 0, call.n, l.at<float>(s.scratch));
-    if (s.shape.gated) gate_row(l, s.shape, m);
+    if (s.shape.gated) gate_row(l, s.shape, m, 0, s.shape.n / 2);
   }
 }
 
 }  // namespace plain
 
-constexpr Kernel list[] = {{"cpu/matmul_block/vnni", vnni::prepare, vnni::run},
+constexpr Kernel list[] = {{"cpu/matmul_block/vnni", vnni::prepare, vnni::run, vnni::run_all},
                            {"cpu/matmul_block/amx", amx_tiles::prepare, amx_tiles::run},
                            {"cpu/matmul_block/bf16_dot", bf16_dot::prepare, bf16_dot::run},
                            {"cpu/matmul_block/f32", f32::prepare, f32::run},

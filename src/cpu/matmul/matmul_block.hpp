@@ -54,6 +54,8 @@ struct BlockRowTable {
   // Fills ceil(k / 128) records. False when the row holds what the integers cannot: NaN, Inf, or a block
   // whose largest magnitude is below 2^-112 but not 0; such a row belongs to the strict kernel.
   bool (*quantize)(const BlockMatmul& call, int64_t row, BlockActivations* to);
+  // Asks for what run() with these rows reads first.
+  void (*prefetch)(const BlockMatmul& call, int64_t begin, int64_t end);
   // Weight rows begin..end-1 for the `rows` (1..4) x rows from m_begin; `from` holds the records of each in
   // turn.
   void (*run)(const BlockMatmul& call, int64_t m_begin, int64_t rows, const BlockActivations* from,

@@ -130,16 +130,13 @@ RUDA_INLINE void weight_row(const uint8_t* p, int64_t k, const BlockActivations*
   if constexpr (Type == block_q6_k) row_q6_k<M>(p, k, from, groups, sums);
 }
 
-RUDA_INLINE __m256 upper_half(F32 v) { return _mm512_extractf32x8_ps(v, 1); }
-
-// Lane sums of four vectors, each in the order of sum().
-RUDA_INLINE __m128 sum_of_each(const __m256* v) {
-  __m128 r[4];
-  RUDA_UNROLL
-  for (int i = 0; i < 4; ++i) r[i] = _mm_add_ps(_mm256_castps256_ps128(v[i]), _mm256_extractf128_ps(v[i], 1));
-  const __m128 s01 = _mm_add_ps(_mm_unpacklo_ps(r[0], r[1]), _mm_unpackhi_ps(r[0], r[1]));
-  const __m128 s23 = _mm_add_ps(_mm_unpacklo_ps(r[2], r[3]), _mm_unpackhi_ps(r[2], r[3]));
-  return _mm_add_ps(_mm_movelh_ps(s01, s23), _mm_movehl_ps(s23, s01));
+// Lane sums of four vectors, all in one order.
+RUDA_INLINE __m128 sum_of_each(const F32* v) {
+  const F32 s01 = _mm512_add_ps(_mm512_unpacklo_ps(v[0], v[1]), _mm512_unpackhi_ps(v[0], v[1]));
+  const F32 s23 = _mm512_add_ps(_mm512_unpacklo_ps(v[2], v[3]), _mm512_unpackhi_ps(v[2], v[3]));
+  const F32 each = _mm512_add_ps(_mm512_shuffle_ps(s01, s23, 0x44), _mm512_shuffle_ps(s01, s23, 0xee));
+  const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(each), _mm512_extractf32x8_ps(each, 1));
+  return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
 }
 
 // Four results, `apart` columns from each other.
@@ -160,7 +157,7 @@ RUDA_INLINE void four_rows(const BlockMatmul& call, int64_t m_begin, const Block
                            int64_t apart, int count) {
   const int64_t groups = (call.k + 127) / 128;
   const uint8_t* p = call.weights + n * call.weight_row_bytes;
-  __m256 sums[M][4];
+  F32 sums[M][4];
   if constexpr (Type == block_q4_1 || Type == block_q8_0) {
     constexpr int side = M == 1 ? 4 : 2;
     RUDA_UNROLL
@@ -174,18 +171,17 @@ RUDA_INLINE void four_rows(const BlockMatmul& call, int64_t m_begin, const Block
         rows_q8_0<M, side>(rows, call.k, from, groups, lanes);
         RUDA_UNROLL
         for (int m = 0; m < M; ++m) RUDA_UNROLL
-        for (int i = 0; i < side; ++i)
-          sums[m][c + i] = _mm256_add_ps(_mm512_castps512_ps256(lanes[i][m]), upper_half(lanes[i][m]));
+        for (int i = 0; i < side; ++i) sums[m][c + i] = lanes[i][m];
       } else {
         F32 lanes[M][side], ends[M][side / 2];
         rows_q4_1<M, side>(rows, call.k, from, groups, lanes, ends);
         RUDA_UNROLL
         for (int m = 0; m < M; ++m) RUDA_UNROLL
         for (int i = 0; i < side; ++i) {
+          // Into the lower lanes for each row, so that its bits do not depend on its place.
           const F32 end = ends[m][i / 2];
-          sums[m][c + i] =
-              _mm256_add_ps(_mm256_add_ps(_mm512_castps512_ps256(lanes[m][i]), upper_half(lanes[m][i])),
-                            i % 2 ? upper_half(end) : _mm512_castps512_ps256(end));
+          const F32 low = i % 2 ? _mm512_castps256_ps512(_mm512_extractf32x8_ps(end, 1)) : end;
+          sums[m][c + i] = _mm512_mask_add_ps(lanes[m][i], 0x00ff, lanes[m][i], low);
         }
       }
     }
@@ -196,7 +192,7 @@ RUDA_INLINE void four_rows(const BlockMatmul& call, int64_t m_begin, const Block
   RUDA_UNROLL
   for (int m = 0; m < M; ++m) {
     RUDA_UNROLL
-    for (int c = 0; c < 4; ++c) sums[m][c] = _mm256_setzero_ps();
+    for (int c = 0; c < 4; ++c) sums[m][c] = _mm512_setzero_ps();
   }
   for (int c = 0; c < count; ++c, p += apart * call.weight_row_bytes) {
     F32 row[M];
@@ -204,8 +200,7 @@ RUDA_INLINE void four_rows(const BlockMatmul& call, int64_t m_begin, const Block
     for (int m = 0; m < M; ++m) row[m] = _mm512_setzero_ps();
     weight_row<Type, M>(p, call.k, from, groups, row);
     RUDA_UNROLL
-    for (int m = 0; m < M; ++m)
-      sums[m][c] = _mm256_add_ps(_mm512_castps512_ps256(row[m]), upper_half(row[m]));
+    for (int m = 0; m < M; ++m) sums[m][c] = row[m];
   }
   RUDA_UNROLL
   for (int m = 0; m < M; ++m) store_four(call, m_begin + m, n, apart, count, sum_of_each(sums[m]));
@@ -219,6 +214,14 @@ void rows(const BlockMatmul& call, int64_t m_begin, const BlockActivations* from
   for (int64_t n = begin; n < begin + apart; ++n) four_rows<Type, M>(call, m_begin, from, n, apart, 4);
   const int64_t rest = begin + 4 * apart;
   if (rest < end) four_rows<Type, M>(call, m_begin, from, rest, 1, (int)(end - rest));
+}
+
+// The first lines of each stream.
+void prefetch_rows(const BlockMatmul& call, int64_t begin, int64_t end) {
+  const int64_t apart = (end - begin) / 4;
+  for (int64_t n = begin; apart && n < begin + 4 * apart; n += apart)
+    for (int line = 0; line < prefetch_distance / 2; line += 64)
+      _mm_prefetch((const char*)call.weights + n * call.weight_row_bytes + line, _MM_HINT_T0);
 }
 
 template <int Type>
@@ -290,6 +293,6 @@ void run_panels(const BlockMatmul& call, const uint16_t* x, int64_t stride, int6
 }  // namespace
 
 extern const BlockPanelTable block_panel{convert_rows, run_panels};
-extern const BlockRowTable block_row{quantize, run_rows};
+extern const BlockRowTable block_row{quantize, prefetch_rows, run_rows};
 
 }  // namespace ruda::cpu::RUDA_ISA

@@ -1,8 +1,7 @@
 // src/cpu/position/rope.cpp - rope on the CPU: tokens on the context's threads.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
-#include "core/rope_constants.hpp"
-#include "cpu/position/position_table.hpp"
+#include "cpu/position/rope_tokens.hpp"
 #include "cpu/runtime/device.hpp"
 
 #include <ruda/position.h>
@@ -30,19 +29,10 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   const Operand &x = p[RUDA_ROPE_X], &y = p[RUDA_ROPE_Y];
   const RopeConstants& c = constants_of(p);
   State& s = prep.state<State>();
-  s.tokens = {};
-  s.tokens.frequencies = p[RUDA_ROPE_FREQUENCIES].present ? nullptr : c.frequencies();
-  s.tokens.heads = x.dim(1);
-  s.tokens.head_dim = x.dim(2);
-  s.tokens.half = c.half;
-  s.tokens.x_token = x.stride(0);
-  s.tokens.x_head = x.stride(1);
+  s.tokens = rope_tokens_of(c, p[RUDA_ROPE_FREQUENCIES].present, x);
   s.tokens.y_token = y.stride(0);
   s.tokens.y_head = y.stride(1);
-  s.tokens.factor = float(c.factor);
   s.tokens.wide_positions = p[RUDA_ROPE_POSITIONS].dtype() == RUDA_I64;
-  s.tokens.interleaved = c.pairing == RUDA_ROPE_INTERLEAVED;
-  s.tokens.inverse = c.direction == RUDA_ROPE_INVERSE;
   s.count = x.layout->elements ? x.dim(0) : 0;
   const int64_t token_elements = x.dim(1) * x.dim(2);
   s.grain = token_elements >= grain_elements || !token_elements ? 1 : grain_elements / token_elements;

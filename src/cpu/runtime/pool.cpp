@@ -83,15 +83,18 @@ struct ThreadPool::Crew {
   Crew* next_lost = nullptr;
   bool started = false;              // guarded by busy
   std::vector<std::thread> workers;  // guarded by busy
-  std::atomic<bool> busy{false}, stop{false};
-  std::atomic<uint32_t> wake{0};
+  std::atomic<bool> busy{false};
 
+  // What a spinning worker reads lies apart from what each job writes, and from what only sleepers need.
   alignas(64) std::atomic<uint64_t> ticket{0};
   std::atomic<Task> task{nullptr};
   std::atomic<void*> arg{nullptr};
   std::atomic<FirstError*> error{nullptr};
   std::atomic<int> parts{0};
   alignas(64) std::atomic<int> pending{0};
+  alignas(64) std::atomic<int> sleepers{0};
+  std::atomic<uint32_t> wake{0};
+  std::atomic<bool> stop{false};
 
   // A machine that gives no more threads gives a slower pool, not an error: the submitter takes what nobody
   // else takes.
@@ -135,12 +138,15 @@ struct ThreadPool::Crew {
     for (;;) {
       while (take()) {
       }
-      const uint32_t seen = wake.load(std::memory_order_seq_cst);
-      const auto ready = [&] {
-        return (ticket.load(std::memory_order_relaxed) & 0xffffffffu) != 0 ||
-               stop.load(std::memory_order_relaxed);
-      };
-      if (!spin(ready) && !ready()) wake.wait(seen, std::memory_order_seq_cst);
+      const auto left = [&](std::memory_order order) { return (ticket.load(order) & 0xffffffffu) != 0; };
+      if (!spin([&] { return left(std::memory_order_relaxed); })) {
+        // A submitter publishes, then looks for sleepers; a worker is one before it looks for the last time.
+        sleepers.fetch_add(1, std::memory_order_seq_cst);
+        const uint32_t seen = wake.load(std::memory_order_seq_cst);
+        if (!left(std::memory_order_seq_cst) && !stop.load(std::memory_order_seq_cst))
+          wake.wait(seen, std::memory_order_seq_cst);
+        sleepers.fetch_sub(1, std::memory_order_relaxed);
+      }
       if (stop.load(std::memory_order_seq_cst)) return;
     }
   }
@@ -154,9 +160,11 @@ struct ThreadPool::Crew {
     parts.store(count, std::memory_order_relaxed);
     pending.store(count - 1, std::memory_order_relaxed);
     const uint64_t number = (ticket.load(std::memory_order_relaxed) >> 32) + 1;
-    ticket.store(number << 32 | uint32_t(count - 1), std::memory_order_release);
-    wake.fetch_add(1, std::memory_order_seq_cst);
-    wake.notify_all();
+    ticket.store(number << 32 | uint32_t(count - 1), std::memory_order_seq_cst);
+    if (sleepers.load(std::memory_order_seq_cst) != 0) {
+      wake.fetch_add(1, std::memory_order_seq_cst);
+      wake.notify_all();
+    }
 
     try {
       job(job_arg, 0);

@@ -96,7 +96,7 @@ ruda_status append(ruda_stream stream, ruda_paged_schedule schedule, ruda_tensor
   call.plan([&] { return check_call(call); });
   const Layout& cache_layout = get_tensor(k_cache, 4).layout();
   s.check_fits(cache_layout.dim(1), cache_layout.dim(0), get_tensor(k, 2).layout().dim(0), 1, "paged_append");
-  s.check_appendable(1);
+  s.check_appendable(1, "paged_append");
 
   Cache key{k_cache}, value{v_cache};
   const auto shared = [](ruda_tensor handle, int arg) {

@@ -68,8 +68,9 @@ Problem check(ruda_context context, const ruda_matmul_desc* desc) {
     c.require(out == RUDA_F32 || out == RUDA_F16 || out == RUDA_BF16, RUDA_E_DTYPE,
               "c has dtype %s, expected F32, F16 or BF16 with FP8 operands", dtype_name(out));
   else
-    c.require(out == RUDA_F32 || out == dtype, RUDA_E_DTYPE, "c has dtype %s, expected F32 or %s as a has",
-              dtype_name(out), dtype_name(dtype));
+    c.require(out == RUDA_F32 || out == dtype, RUDA_E_DTYPE, "c has dtype %s, expected F32%s%s",
+              dtype_name(out), dtype == RUDA_F32 ? "" : " or, as a has, ",
+              dtype == RUDA_F32 ? "" : dtype_name(dtype));
   c.out("c", d.c, out, shape, rank).dense_rows(RUDA_MATMUL_C);
   c.in_optional("a_scale", d.a_scale).in_optional("b_scale", d.b_scale);
   for (const uint32_t slot : {RUDA_MATMUL_A_SCALE, RUDA_MATMUL_B_SCALE})

@@ -3,13 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/position/rope_table.hpp"
 
-#include "core/rope_constants.hpp"
 #include "plan/contract.hpp"
 #include "plan/eager.hpp"
 
 #include <ruda/position.h>
-
-#include <cstring>
 
 RUDA_DECLARE_KERNELS(rope)
 
@@ -19,15 +16,6 @@ extern const OpDef rope{"rope", RUDA_KERNELS(rope)};
 
 namespace {
 
-constexpr int64_t widest_vector = 16;  // pairs that a kernel may read at once
-
-void check_modes(const ruda_rope_params& p, int arg) {
-  RUDA_CHECK(p.pairing <= RUDA_ROPE_INTERLEAVED, RUDA_E_ARGUMENT, arg, "rope: pairing is %u, expected 0..%u",
-             p.pairing, RUDA_ROPE_INTERLEAVED);
-  RUDA_CHECK(p.direction <= RUDA_ROPE_INVERSE, RUDA_E_ARGUMENT, arg, "rope: direction is %u, expected 0..%u",
-             p.direction, RUDA_ROPE_INVERSE);
-}
-
 Problem check(ruda_context context, const ruda_rope_desc* desc) {
   Contract c(rope, context, desc);
   const auto d = c.options<ruda_rope_desc>();
@@ -36,34 +24,15 @@ Problem check(ruda_context context, const ruda_rope_desc* desc) {
   c.dtype(RUDA_ROPE_X, Types<float, f16, bf16>{}).rank(RUDA_ROPE_X, 3, 3).dense_rows(RUDA_ROPE_X);
   c.dtype(RUDA_ROPE_POSITIONS, Types<int32_t, int64_t>{}).rank(RUDA_ROPE_POSITIONS, 1, 1);
   c.dim(RUDA_ROPE_POSITIONS, 0, c[RUDA_ROPE_X].dim(0)).contiguous(RUDA_ROPE_POSITIONS);
-  check_modes(params, Contract::arg_desc);
-  const int64_t head_dim = c[RUDA_ROPE_X].dim(2),
-                rotary_dim = params.rotary_dim ? params.rotary_dim : head_dim;
-  c.require(rotary_dim >= 0 && rotary_dim <= head_dim && rotary_dim % 2 == 0, RUDA_E_SHAPE,
-            "rotary_dim is %lld, expected even and 0..%lld, the head_dim of x", (long long)rotary_dim,
-            (long long)head_dim);
-  c.dtype(RUDA_ROPE_FREQUENCIES, Types<float>{}).rank(RUDA_ROPE_FREQUENCIES, 1, 1);
-  c.dim(RUDA_ROPE_FREQUENCIES, 0, rotary_dim / 2).contiguous(RUDA_ROPE_FREQUENCIES);
+  const int64_t rotary_dim = check_rotation(c, params, RUDA_ROPE_X, RUDA_ROPE_FREQUENCIES);
   c.out_like("y", d.y, RUDA_ROPE_X).dense_rows(RUDA_ROPE_Y).alias(RUDA_ROPE_Y, RUDA_ROPE_X);
 
   const bool own_table = !c.has(RUDA_ROPE_FREQUENCIES);
-  const RopeTable table = rope_table(params, rotary_dim, own_table, Contract::arg_desc, "rope");
   auto& kept = c.mutable_options<ruda_rope_desc>();
   kept.x = kept.positions = kept.frequencies = kept.y = nullptr;
   kept.params = nullptr;
   Problem problem = c.take();
-  RopeConstants constants{};
-  constants.factor = table.factor;
-  constants.half = rotary_dim / 2;
-  constants.padded = own_table ? (constants.half + widest_vector - 1) / widest_vector * widest_vector : 0;
-  constants.pairing = params.pairing;
-  constants.direction = params.direction;
-  const size_t at = problem.options.size();
-  problem.options.resize(at + sizeof constants + size_t(constants.padded) * sizeof(double));
-  std::memcpy(problem.options.data() + at, &constants, sizeof constants);
-  if (own_table && constants.half)
-    std::memcpy(problem.options.data() + at + sizeof constants, table.frequencies.data(),
-                size_t(constants.half) * sizeof(double));
+  keep_rope_constants(problem, params, rotary_dim, own_table);
   return problem;
 }
 

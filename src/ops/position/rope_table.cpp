@@ -3,6 +3,7 @@
 #include "ops/position/rope_table.hpp"
 
 #include "core/error.hpp"
+#include "core/rope_constants.hpp"
 
 #include <algorithm>
 #include <cfloat>
@@ -11,6 +12,8 @@
 
 namespace ruda::ops {
 namespace {
+
+constexpr int64_t widest_vector = 16;  // pairs that a kernel may read at once
 
 struct Checks {
   int arg;
@@ -162,6 +165,37 @@ RopeTable rope_table(const ruda_rope_params& p, int64_t rotary_dim, bool with_fr
                "%s: frequency %zu is %g, expected finite; theta is %g", label, i, table.frequencies[i],
                theta);
   return table;
+}
+
+int64_t check_rotation(Contract& c, const ruda_rope_params& params, uint32_t x, uint32_t frequencies) {
+  c.require(params.pairing <= RUDA_ROPE_INTERLEAVED, RUDA_E_ARGUMENT, "pairing is %u, expected 0..%u",
+            params.pairing, RUDA_ROPE_INTERLEAVED);
+  c.require(params.direction <= RUDA_ROPE_INVERSE, RUDA_E_ARGUMENT, "direction is %u, expected 0..%u",
+            params.direction, RUDA_ROPE_INVERSE);
+  const int64_t head_dim = c[x].dim(-1), rotary_dim = params.rotary_dim ? params.rotary_dim : head_dim;
+  c.require(rotary_dim >= 0 && rotary_dim <= head_dim && rotary_dim % 2 == 0, RUDA_E_SHAPE,
+            "rotary_dim is %lld%s, expected even and 0..%lld, the head_dim of %s", (long long)rotary_dim,
+            params.rotary_dim ? "" : " (0 stands for head_dim)", (long long)head_dim, c[x].name);
+  c.dtype(frequencies, Types<float>{}).rank(frequencies, 1, 1);
+  c.dim(frequencies, 0, rotary_dim / 2).contiguous(frequencies);
+  return rotary_dim;
+}
+
+void keep_rope_constants(Problem& problem, const ruda_rope_params& params, int64_t rotary_dim,
+                         bool own_table) {
+  const RopeTable table = rope_table(params, rotary_dim, own_table, Contract::arg_desc, problem.op->name);
+  RopeConstants constants{};
+  constants.factor = table.factor;
+  constants.half = rotary_dim / 2;
+  constants.padded = own_table ? (constants.half + widest_vector - 1) / widest_vector * widest_vector : 0;
+  constants.pairing = params.pairing;
+  constants.direction = params.direction;
+  const size_t at = problem.options.size();
+  problem.options.resize(at + sizeof constants + size_t(constants.padded) * sizeof(double));
+  std::memcpy(problem.options.data() + at, &constants, sizeof constants);
+  if (own_table && constants.half)
+    std::memcpy(problem.options.data() + at + sizeof constants, table.frequencies.data(),
+                size_t(constants.half) * sizeof(double));
 }
 
 }  // namespace ruda::ops

@@ -1,6 +1,9 @@
-// src/ops/position/rope_table.hpp - frequencies of rotary embedding after scaling.
+// src/ops/position/rope_table.hpp - frequencies of rotary embedding after scaling, and what contracts keep of
+// them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "plan/contract.hpp"
+
 #include <ruda/position.h>
 
 #include <cstdint>
@@ -17,5 +20,12 @@ struct RopeTable {
 // not negative. with_frequencies false: only the attention factor.
 RopeTable rope_table(const ruda_rope_params& params, int64_t rotary_dim, bool with_frequencies, int arg,
                      const char* label);
+
+// Of a contract whose operand `x` is [.., head_dim]: checks the modes, rotary_dim and the optional tensor of
+// frequencies; gives rotary_dim.
+int64_t check_rotation(Contract& c, const ruda_rope_params& params, uint32_t x, uint32_t frequencies);
+// Puts RopeConstants and the table behind the problem's descriptor.
+void keep_rope_constants(Problem& problem, const ruda_rope_params& params, int64_t rotary_dim,
+                         bool own_table);
 
 }  // namespace ruda::ops

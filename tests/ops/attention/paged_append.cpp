@@ -466,7 +466,7 @@ RUDA_TEST(paged_schedule_advance) {
         "fourth advance");
   const auto before = packed(s);
   CHECK_FAILS(ruda_paged_schedule_advance(s, env.stream), RUDA_E_STATE, 0,
-              "sequence 0 of length 9 needs page 2 of its table, which holds none");
+              "to grow to length 9, sequence 0 needs tables[0][2], which holds no page");
   CHECK(packed(s) == before, "a refused advance changed the schedule");
 
   const uint32_t twins[] = {3, 3}, four[] = {4};

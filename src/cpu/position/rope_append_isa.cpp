@@ -1,0 +1,39 @@
+// src/cpu/position/rope_append_isa.cpp - vector rows of rope_append on their way into a cache: copies, or
+// conversions between float dtypes.
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/position/position_table.hpp"
+#include "cpu/simd/simd.hpp"
+
+namespace ruda::cpu::RUDA_ISA {
+namespace {
+
+template <class From, class To>
+RUDA_INLINE void convert_row(const From* from, To* to, int64_t count) {
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) store(to + i, load(from + i));
+  if (const int tail = int(count - i)) store(to + i, load(from + i, tail), tail);
+}
+template <class T>
+RUDA_INLINE void convert_row(const T* from, T* to, int64_t count) {
+  __builtin_memcpy(to, from, size_t(count) * sizeof(T));
+}
+
+template <class From, class To>
+void put(const CachedRows& r, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    const uint32_t position = r.positions[i];
+    const uint32_t page = r.tables[uint64_t(r.sequence_ids[i]) * r.table_stride + position / r.page_size];
+    const From* from = static_cast<const From*>(r.rows) + i * r.row_stride;
+    To* to = static_cast<To*>(r.cache) + page * r.page_stride + position % r.page_size * r.slot_stride;
+    for (int64_t h = 0; h < r.heads; ++h)
+      convert_row(from + h * r.head_stride, to + h * r.cache_head_stride, r.dim);
+  }
+}
+
+}  // namespace
+
+extern const RopeAppendTable rope_append_table{{{put<float, float>, put<float, f16>, put<float, bf16>},
+                                                {put<f16, float>, put<f16, f16>, put<f16, bf16>},
+                                                {put<bf16, float>, put<bf16, f16>, put<bf16, bf16>}}};
+
+}  // namespace ruda::cpu::RUDA_ISA
