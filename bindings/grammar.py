@@ -9,7 +9,14 @@
 
 An operator is a function ruda_<op>_plan_create(ruda_context, const ruda_<op>_desc *, ruda_plan *), a struct
 ruda_<op>_desc, slots RUDA_<OP>_<SLOT>, and where it has one the eager form ruda_<op>(ruda_stream, ...,
-ruda_tensor *out). tests/lint/grammar.py checks the rules; the generator leaves out what it cannot read."""
+ruda_tensor *out).
+
+Comments of fields say what has a default, by "NULL = ..." or "0 = ...", or "has no default". "bit i set =
+axis i" begins that of a mask of axes, which the bindings call one. "no default; not read when the <operand>
+are a tensor" is a parameter that may be left out only where that operand is given. What is "bound at each
+call" in place of an operand is so in plans; the eager form needs the operand.
+
+tests/lint/grammar.py checks the rules; the generator leaves out what it cannot read."""
 
 import pathlib
 import re

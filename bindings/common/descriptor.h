@@ -254,8 +254,8 @@ static ruda_status rudax_read_value(rudax_reader* r, const rudax_field* field, c
   const int fits = (field->kind == RUDAX_HANDLE && tag == 'h') || (is_real && (tag == 'f' || tag == 'i')) ||
                    (is_integer && tag == 'i');
   if (!fits)
-    return rudax_fail(RUDA_E_ARGUMENT, "%s: %s cannot hold a value of kind %s, expected %s", r->op, field->name,
-                      rudax_tag_name(tag), rudax_kind_name(field->kind));
+    return rudax_fail(RUDA_E_ARGUMENT, "%s: %s cannot hold a value of kind %s, expected %s", r->op,
+                      field->name, rudax_tag_name(tag), rudax_kind_name(field->kind));
   if (!rudax_take(r, &value))
     return rudax_fail(RUDA_E_ARGUMENT, "%s: the value of %s is cut short", r->op, field->name);
   if (tag == 'h') {

@@ -91,7 +91,8 @@ static int rudapy_handle(PyObject* object, const char* parameter, const char* na
   *handle = NULL;
   if (object == Py_None) return 1;
   if (PyCapsule_CheckExact(object) && rudapy_is_closed(object)) {
-    PyErr_Format(PyExc_ValueError, "%s is closed: a %s", parameter, strchr(name, '.') ? strchr(name, '.') + 1 : name);
+    PyErr_Format(PyExc_ValueError, "%s is closed: a %s", parameter,
+                 strchr(name, '.') ? strchr(name, '.') + 1 : name);
     return 0;
   }
   void* pointer = PyCapsule_GetPointer(object, name);

@@ -109,6 +109,10 @@ def given(value, kind, name):
     raise TypeError(f"{name} is a {type(value).__name__}, expected a {kind}")
 
 
+def context_handle(context):
+    return given(context, "context", "context")
+
+
 def op_stream(stream, *operands):
     """The stream of a call and the context of its results: the one given, else the current one where it fits
     the operands, else the default stream of their context."""
@@ -271,7 +275,7 @@ class Stream(Handle):
     __slots__ = ("_tokens",)
 
     def __init__(self, context):
-        super().__init__(_raw.ruda_stream_create(context._h, 0), context)
+        super().__init__(_raw.ruda_stream_create(context_handle(context), 0), context)
 
     def sync(self):
         """Waits for all submitted work; raises the first error of asynchronous work."""
@@ -283,7 +287,7 @@ class Stream(Handle):
 
     def wait(self, event):
         """Later work waits for the event."""
-        _raw.ruda_stream_wait(self._h, event._h)
+        _raw.ruda_stream_wait(self._h, given(event, "event", "event"))
 
     def use(self):
         """A context manager: the stream is the current one inside, and stays open."""
@@ -324,17 +328,17 @@ class Event(Handle):
     __slots__ = ()
 
     def __init__(self, context):
-        super().__init__(_raw.ruda_event_create(context._h), context)
+        super().__init__(_raw.ruda_event_create(context_handle(context)), context)
 
     def record(self, stream=None):
-        _raw.ruda_event_record(self._h, stream._h if stream is not None else op_stream(None, self)[0])
+        _raw.ruda_event_record(self._h, op_stream(stream, self)[0])
 
     def sync(self):
         _raw.ruda_event_sync(self._h)
 
     def elapsed(self, later):
         """Seconds between two recorded events."""
-        return _raw.ruda_event_elapsed(self._h, later._h)
+        return _raw.ruda_event_elapsed(self._h, given(later, "event", "later"))
 
 
 @register("cancel")

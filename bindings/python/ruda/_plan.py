@@ -7,7 +7,7 @@ import operator
 
 from ._load import _raw
 from ._constants import BindKind
-from ._core import Handle, given, op_stream, read_text, register, wrap
+from ._core import Handle, context_handle, given, op_stream, read_text, register, wrap
 from ._numbers import number
 from ._tensor import DType, Tensor, dtype_from, dtype_or_default, extents
 
@@ -80,7 +80,7 @@ def make(context, op, fields, options):
         if value is not None:
             names.append(name)
             values += encode(name, value)
-    made = wrap("plan", _raw.rudax_plan_create(context._h, op, " ".join(names), values), context)
+    made = wrap("plan", _raw.rudax_plan_create(context_handle(context), op, " ".join(names), values), context)
     made._slots = made._read_slots()
     return made
 
@@ -179,7 +179,7 @@ class PagedSchedule(Handle):
     def __init__(self, context, *, page_size, pages, max_sequences, max_queries, max_table_pages):
         super().__init__(
             _raw.rudax_schedule_create(
-                context._h, page_size, pages, max_sequences, max_queries, max_table_pages
+                context_handle(context), page_size, pages, max_sequences, max_queries, max_table_pages
             ),
             context,
         )

@@ -16,7 +16,7 @@ import time
 
 from . import _raw
 from ._constants import ChatFlags, DType, EncodeFlags, Finish
-from ._core import Handle, given, read_text, register, wrap
+from ._core import Handle, context_handle, given, read_text, register, wrap
 from ._tensor import dtype_from
 
 _slots = list(range(64))  # numbers of loads in flight
@@ -77,7 +77,7 @@ class Store(Handle):
     def tensor(self, context, name):
         """A read-only tensor on the file's own bytes; name or index. Contexts that compute in host memory."""
         index = self.find(name) if isinstance(name, str) else name
-        return wrap("tensor", _raw.ruda_store_tensor(self._h, context._h, index), context)
+        return wrap("tensor", _raw.ruda_store_tensor(self._h, context_handle(context), index), context)
 
 
 @register("tokenizer")
@@ -87,7 +87,7 @@ class Tokenizer(Handle):
     __slots__ = ()
 
     def __init__(self, store):
-        super().__init__(_raw.rudax_tokenizer_create(store._h))
+        super().__init__(_raw.rudax_tokenizer_create(given(store, "store", "store")))
 
     def _get(self, what):
         return _raw.rudax_tokenizer_get(self._h, what)
@@ -175,7 +175,7 @@ class Model(Handle):
         slot = _slots.pop()
         try:
             if progress is None:
-                capsule = _raw.rudax_model_load(context._h, store._h, slot)
+                capsule = _raw.rudax_model_load(context_handle(context), store._h, slot)
             else:
                 capsule = Model._load_with_progress(context, store, slot, progress)
         finally:
@@ -190,7 +190,7 @@ class Model(Handle):
 
         def work():
             try:
-                result.append(_raw.rudax_model_load(context._h, store._h, slot))
+                result.append(_raw.rudax_model_load(context_handle(context), store._h, slot))
             except BaseException as error:  # raised below, by the thread that asked
                 result.append(error)
 

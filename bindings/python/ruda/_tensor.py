@@ -9,7 +9,7 @@ import struct
 
 from ._load import _raw
 from ._constants import Backend, DType
-from ._core import Context, Handle, lend, op_stream, register, take_returned, wrap
+from ._core import Context, Handle, context_handle, given, lend, op_stream, register, take_returned, wrap
 from ._numbers import FORMATS, flatten, numpy_module, pack_numbers
 
 _CODES = {"d": DType.F64, "f": DType.F32, "e": DType.F16, "?": DType.BOOL}
@@ -111,7 +111,7 @@ class Tensor(Handle):
     @staticmethod
     def empty(context, shape, dtype=DType.F32):
         return wrap(
-            "tensor", _raw.rudax_tensor_create(context._h, dtype_from(dtype), extents(shape)), context
+            "tensor", _raw.rudax_tensor_create(context_handle(context), dtype_from(dtype), extents(shape)), context
         )
 
     @staticmethod
@@ -141,9 +141,9 @@ class Tensor(Handle):
                         f"data is a {type(data).__name__}, expected a number, nested sequences, a buffer, or an "
                         "object with __dlpack__"
                     ) from None
-                with from_dlpack(data, context=context) as given:
-                    made = Tensor.empty(context, given.shape, given.dtype if wanted is None else wanted)
-                    return given.copy_to(made, stream=stream)
+                with from_dlpack(data, context=context) as shared:
+                    made = Tensor.empty(context, shared.shape, shared.dtype if wanted is None else wanted)
+                    return shared.copy_to(made, stream=stream)
             have = dtype_of_format(view.format, view.itemsize)
             if have is None:
                 raise TypeError(f"elements of format {view.format!r} have no dtype")
@@ -172,7 +172,7 @@ class Tensor(Handle):
         try:
             return wrap(
                 "tensor",
-                _raw._wrap(context._h, kind, extents(shape), view, int(not view.readonly), loan),
+                _raw._wrap(context_handle(context), kind, extents(shape), view, int(not view.readonly), loan),
                 context,
             )
         except BaseException:
@@ -356,7 +356,7 @@ class Tensor(Handle):
 
     def copy_to(self, to, *, stream=None):
         """Copies into a tensor of the same shape; dtypes are converted."""
-        _raw.ruda_tensor_copy(op_stream(stream, self)[0], self._h, to._h)
+        _raw.ruda_tensor_copy(op_stream(stream, self)[0], self._h, given(to, "tensor", "to"))
         return to
 
     def reshape(self, *shape, stream=None):
@@ -367,7 +367,7 @@ class Tensor(Handle):
 
     def fence(self, stream):
         """Orders later use on `stream` after the last writer on another stream."""
-        _raw.ruda_tensor_fence(self._h, stream._h)
+        _raw.ruda_tensor_fence(self._h, given(stream, "stream", "stream"))
 
     # ---- views ----
 
@@ -401,9 +401,9 @@ class Tensor(Handle):
     def __getitem__(self, index):
         """A view by integers, slices, Ellipsis and None, as in NumPy."""
         index = index if isinstance(index, tuple) else (index,)
-        given = sum(1 for part in index if part is not None and part is not Ellipsis)
-        if given > self.ndim:
-            raise IndexError(f"{given} indices are given, the tensor has rank {self.ndim}")
+        count = sum(1 for part in index if part is not None and part is not Ellipsis)
+        if count > self.ndim:
+            raise IndexError(f"{count} indices are given, the tensor has rank {self.ndim}")
         if Ellipsis not in index:
             index += (Ellipsis,)
         parts, axis, shape = [], 0, []
@@ -411,7 +411,7 @@ class Tensor(Handle):
             if part is None:
                 shape.append(1)
             elif part is Ellipsis:
-                for _ in range(self.ndim - given):
+                for _ in range(self.ndim - count):
                     parts.append((0, self.shape[axis], 1))
                     shape.append(self.shape[axis])
                     axis += 1
@@ -478,4 +478,4 @@ def from_dlpack(x, *, context=None, stream=None):
         )
     except TypeError:  # an exporter from before DLPack 1
         capsule = x.__dlpack__() if stream is None else x.__dlpack__(stream=stream)
-    return wrap("tensor", _raw._from_dlpack(context._h, capsule), context)
+    return wrap("tensor", _raw._from_dlpack(context_handle(context), capsule), context)

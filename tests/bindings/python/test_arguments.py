@@ -134,6 +134,15 @@ class ArgumentTest(unittest.TestCase):
         self.refuses(ValueError, "gamma is closed: a tensor", ruda.rms_norm, x, closed, 1e-6)
         self.refuses(ValueError, "tensor is closed: a tensor", lambda: closed.cast("f64"))
 
+    def test_objects_of_another_kind(self):
+        t = self.ctx.zeros(2)
+        self.refuses(TypeError, "to is a list, expected a tensor", t.copy_to, [0, 0])
+        self.refuses(TypeError, "stream is a str, expected a stream", t.fence, "s")
+        self.refuses(TypeError, "context is a str, expected a context", ruda.Stream, "cpu")
+        self.refuses(TypeError, "context is a str", ruda.plans.binary, "cpu", a=t, b=t, op=1)
+        self.refuses(TypeError, "store is a str, expected a store", ruda.Tokenizer, "a.gguf")
+        self.refuses(ruda.ArgumentError, "NULL", ruda.Stream, None)
+
     def test_truth_and_equality(self):
         self.assertTrue(self.ctx.tensor([2.0]))
         self.assertFalse(self.ctx.tensor(0))

@@ -12,8 +12,9 @@ public final class LogDrain implements AutoCloseable {
   private final Thread thread;
 
   public LogDrain(Context context, Consumer<String> consumer, long intervalMillis) {
-    this.context = new WeakReference<>(context);
-    this.consumer = consumer;
+    this.context = new WeakReference<>(NativeHandle.need("context", context));
+    this.consumer = NativeHandle.need("consumer", consumer);
+    NativeHandle.unsigned("intervalMillis", intervalMillis);
     thread = new Thread(() -> {
       try {
         do Thread.sleep(intervalMillis);
