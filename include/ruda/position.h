@@ -172,5 +172,66 @@ RUDA_API ruda_status RUDA_CALL ruda_rope_append_plan_create(ruda_context context
                                                             const ruda_rope_append_desc* desc,
                                                             ruda_plan* out) RUDA_NX;
 
+/* ---- rope_attention ---- */
+
+/** Slots of rope_attention. */
+enum {
+  RUDA_ROPE_ATTENTION_Q = 0,
+  RUDA_ROPE_ATTENTION_K = 1,
+  RUDA_ROPE_ATTENTION_V = 2,
+  RUDA_ROPE_ATTENTION_SCHEDULE = 3,
+  RUDA_ROPE_ATTENTION_FREQUENCIES = 4,
+  RUDA_ROPE_ATTENTION_OUT = 5,
+  RUDA_ROPE_ATTENTION_K_CACHE = 6,
+  RUDA_ROPE_ATTENTION_V_CACHE = 7
+};
+
+/** One new token of each sequence from its projections to the result of attention, in one pass: rope_append,
+ *  then causal paged_attention over the caches. Row i is query i of the schedule, at p = positions[i]:
+ *    k_cache[page, p % page_size] = rope(k[i], p),   v_cache[same] = v[i]
+ *    out[i] = attention of rope(q[i], p) over keys 0..p of its sequence, the new one among them
+ *
+ *  q            in     [rows, q_heads, head_dim]; F32, F16, BF16; last stride 1, other strides free
+ *  k            in     [rows, kv_heads, head_dim]; dtype of q; strides as q
+ *  v            in     [rows, kv_heads, value_dim]; dtype of q; strides as q
+ *  schedule     in     ruda_paged_schedule of the caches' page_size, at most their pages, at most `rows`
+ *                      queries, one a sequence, sequence_ids ascending (as advance leaves them)
+ *  frequencies  in     optional [rotary_dim / 2], contiguous; F32; used instead of theta and scaling
+ *  out          out    [rows, q_heads, value_dim]; dtype of q; last stride 1, other strides free
+ *  k_cache      inout  [pages, page_size, kv_heads, head_dim]; F32, F16, BF16; last stride 1, other strides
+ *                      free
+ *  v_cache      inout  [pages, page_size, kv_heads, value_dim]; dtype of k_cache; strides as k_cache
+ *
+ *  head_dim and value_dim are 1..1024, q_heads is a multiple of kv_heads. Roundings are those of the three
+ *  operators: the turned q and k to their dtype, k and v to that of the cache. Rows at and past the
+ *  schedule's query count are neither used nor written. */
+typedef struct ruda_rope_attention_desc {
+  uint32_t struct_size, reserved;
+  const ruda_ext* next;
+  const ruda_plan_options* options; /* NULL = defaults */
+  const ruda_tensor_desc *q, *k, *v;
+  const ruda_tensor_desc* frequencies; /* NULL = from params */
+  const ruda_tensor_desc* out;         /* NULL = contiguous */
+  const ruda_tensor_desc *k_cache, *v_cache;
+  const ruda_rope_params* params;
+  double scale; /* of the scores, finite and above 0 as F32; has no default */
+} ruda_rope_attention_desc;
+#define RUDA_ROPE_ATTENTION_DESC_INIT                                                                    \
+  {                                                                                                      \
+    (uint32_t)sizeof(ruda_rope_attention_desc), 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+        NULL, 0                                                                                          \
+  }
+
+/** Makes a plan for rope_attention, which has no eager form. Deterministic; capturable; a row's bits depend
+ *  on its token, its history and the number of rows. Where no kernel takes the problem, rope_append and
+ *  paged_attention do. Execute fails and writes nothing with RUDA_E_STATE when the schedule was never set,
+ *  with RUDA_E_ARGUMENT where paged_append does or a sequence has two queries, and with RUDA_E_OVERLAP where
+ *  both caches are one tensor. Source: as rope, paged_append and paged_attention.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
+ *  (scale, a value of params), RUDA_E_UNSUPPORTED. [T] */
+RUDA_API ruda_status RUDA_CALL ruda_rope_attention_plan_create(ruda_context context,
+                                                               const ruda_rope_attention_desc* desc,
+                                                               ruda_plan* out) RUDA_NX;
+
 RUDA_END
 #endif

@@ -167,6 +167,29 @@ void Step::make_attention_buffers() {
   v_heads_ = view(v_, {tokens_, c.kv_heads, c.head_dim});
 }
 
+// One token: what stands between the projections and the output product is one launch, if a kernel takes it.
+void Step::plan_rope_attention(const Cache& cache) {
+  const ruda_tensor_desc qd = describe(q_heads_), kd = describe(k_heads_), vd = describe(v_heads_),
+                         kc = describe(cache.keys[0]), vc = describe(cache.values[0]),
+                         od = describe(context_heads_);
+  ruda_tensor_desc fd = RUDA_TENSOR_DESC_INIT;
+  if (frequencies_) fd = describe(frequencies_);
+  const ruda_rope_params params = rope_params(model_.config().rope);
+  ruda_rope_attention_desc desc = RUDA_ROPE_ATTENTION_DESC_INIT;
+  desc.q = &qd;
+  desc.k = &kd;
+  desc.v = &vd;
+  desc.frequencies = frequencies_ ? &fd : nullptr;
+  desc.out = &od;
+  desc.k_cache = &kc;
+  desc.v_cache = &vc;
+  desc.params = &params;
+  desc.scale = 1 / std::sqrt(double(model_.config().head_dim));
+  const ruda_status status =
+      ruda_rope_attention_plan_create(context_of(q_heads_), &desc, rope_attention_.out());
+  if (status != RUDA_E_UNSUPPORTED) ok(status);
+}
+
 // A launch less where the host waits for none.
 void Step::plan_rope_append(const Cache& cache) {
   const ruda_tensor_desc qd = describe(q_heads_), kd = describe(k_heads_), vd = describe(v_heads_),
@@ -258,6 +281,7 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
   }
   norm_ = plan_norm(hidden_, w.output_norm, normed_, c.norm_eps);
   last_norm_ = plan_norm(last_hidden_, w.output_norm, last_normed_, c.norm_eps);
+  if (tokens == 1 && model.context().asynchronous()) plan_rope_attention(cache);
   if (model.context().asynchronous())
     plan_rope_append(cache);
   else
@@ -310,7 +334,12 @@ Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stre
 
 void Step::execute(const Owned<ruda_plan>& plan, std::initializer_list<ruda_binding> bindings,
                    const ruda_exec_opts* opts) {
-  ok(ruda_plan_execute(plan.get(), handle_of<ruda_stream>(*stream_), workspace_.get(), bindings.begin(),
+  execute(plan, std::span(bindings.begin(), bindings.size()), opts);
+}
+
+void Step::execute(const Owned<ruda_plan>& plan, std::span<const ruda_binding> bindings,
+                   const ruda_exec_opts* opts) {
+  ok(ruda_plan_execute(plan.get(), handle_of<ruda_stream>(*stream_), workspace_.get(), bindings.data(),
                        uint32_t(bindings.size()), opts));
 }
 
@@ -330,9 +359,7 @@ void Step::rotate_and_append(const Cache& cache, size_t index, const ruda_exec_o
                                      bind(RUDA_ROPE_APPEND_K_CACHE, cache.keys[index]),
                                      bind(RUDA_ROPE_APPEND_V_CACHE, cache.values[index]),
                                      bind(RUDA_ROPE_APPEND_FREQUENCIES, frequencies_)};
-    const uint32_t count = frequencies_ ? 8 : 7;
-    ok(ruda_plan_execute(rope_append_.get(), handle_of<ruda_stream>(*stream_), workspace_.get(), bindings,
-                         count, opts));
+    execute(rope_append_, std::span(bindings, frequencies_ ? 8 : 7), opts);
     return;
   }
   const auto rotate = [&](const Owned<ruda_plan>& plan, const Ref<Tensor>& x) {
@@ -355,6 +382,28 @@ void Step::rotate_and_append(const Cache& cache, size_t index, const ruda_exec_o
           opts);
 }
 
+void Step::attend(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
+  if (!rope_attention_) {
+    rotate_and_append(cache, index, opts);
+    execute(attention_,
+            {bind(RUDA_PAGED_ATTENTION_Q, q_heads_), bind(RUDA_PAGED_ATTENTION_K, cache.keys[index]),
+             bind(RUDA_PAGED_ATTENTION_V, cache.values[index]),
+             bind_handle(RUDA_PAGED_ATTENTION_SCHEDULE, cache.schedule.get()),
+             bind(RUDA_PAGED_ATTENTION_OUT, context_heads_)},
+            opts);
+    return;
+  }
+  const ruda_binding bindings[] = {bind(RUDA_ROPE_ATTENTION_Q, q_heads_),
+                                   bind(RUDA_ROPE_ATTENTION_K, k_heads_),
+                                   bind(RUDA_ROPE_ATTENTION_V, v_heads_),
+                                   bind_handle(RUDA_ROPE_ATTENTION_SCHEDULE, cache.schedule.get()),
+                                   bind(RUDA_ROPE_ATTENTION_OUT, context_heads_),
+                                   bind(RUDA_ROPE_ATTENTION_K_CACHE, cache.keys[index]),
+                                   bind(RUDA_ROPE_ATTENTION_V_CACHE, cache.values[index]),
+                                   bind(RUDA_ROPE_ATTENTION_FREQUENCIES, frequencies_)};
+  execute(rope_attention_, std::span(bindings, frequencies_ ? 8 : 7), opts);
+}
+
 void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
   const model::LayerWeights& l = model_.weights().layers[index];
   const LayerCalls& products = calls_[index];
@@ -366,13 +415,7 @@ void Step::layer(const Cache& cache, size_t index, const ruda_exec_opts* opts) {
   };
   normalise(hidden_, l.attention_norm);
   multiply(products.attention, opts);
-  rotate_and_append(cache, index, opts);
-  execute(attention_,
-          {bind(RUDA_PAGED_ATTENTION_Q, q_heads_), bind(RUDA_PAGED_ATTENTION_K, cache.keys[index]),
-           bind(RUDA_PAGED_ATTENTION_V, cache.values[index]),
-           bind_handle(RUDA_PAGED_ATTENTION_SCHEDULE, cache.schedule.get()),
-           bind(RUDA_PAGED_ATTENTION_OUT, context_heads_)},
-          opts);
+  attend(cache, index, opts);
   const auto add_delta = [&] {
     execute(add_, {bind(RUDA_BINARY_A, hidden_), bind(RUDA_BINARY_B, delta_), bind(RUDA_BINARY_Y, hidden_)},
             opts);

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace ruda::infer {
@@ -65,6 +66,7 @@ class Step {
   Ref<Tensor> slice(const Ref<Tensor>& tensor, int axis, int64_t begin, int64_t end);
   void make_attention_buffers();
   void make_feed_forward_buffers();
+  void plan_rope_attention(const Cache& cache);
   void plan_rope_append(const Cache& cache);
   void plan_rope_and_append(const Cache& cache);
   void need(const ruda_plan_info& info);
@@ -72,8 +74,11 @@ class Step {
   // Products of one x, none of which reads what another writes, ready to be run.
   std::vector<Call> calls_of(const std::vector<Product>& products);
   void rotate_and_append(const Cache& cache, size_t index, const ruda_exec_opts* opts);
+  void attend(const Cache& cache, size_t index, const ruda_exec_opts* opts);
   void layer(const Cache& cache, size_t index, const ruda_exec_opts* opts);
   void execute(const Owned<ruda_plan>& plan, std::initializer_list<ruda_binding> bindings,
+               const ruda_exec_opts* opts);
+  void execute(const Owned<ruda_plan>& plan, std::span<const ruda_binding> bindings,
                const ruda_exec_opts* opts);
   void multiply(const std::vector<Call>& calls, const ruda_exec_opts* opts);
   // The products of a layer that a norm comes before.
@@ -97,8 +102,8 @@ class Step {
   Ref<Tensor> last_hidden_, last_normed_, logits_;
   Ref<Tensor> frequencies_;
 
-  Owned<ruda_plan> embed_, norm_, last_norm_, rope_q_, rope_k_, append_, rope_append_, attention_, add_,
-      silu_mul_;
+  Owned<ruda_plan> embed_, norm_, last_norm_, rope_q_, rope_k_, append_, rope_append_, rope_attention_,
+      attention_, add_, silu_mul_;
   std::map<std::vector<const void*>, Linear> linears_;
   struct LayerCalls {
     std::vector<Call> attention, output, gate_up, down;

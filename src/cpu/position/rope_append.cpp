@@ -40,19 +40,6 @@ struct State {
   WorkspaceSlot turned, positions;
 };
 
-CachedRows rows_of(const Operand& rows, const Operand& cache) {
-  CachedRows r{};
-  r.heads = rows.dim(1);
-  r.dim = rows.dim(2);
-  r.row_stride = rows.stride(0);
-  r.head_stride = rows.stride(1);
-  r.page_stride = cache.stride(0);
-  r.slot_stride = cache.stride(1);
-  r.cache_head_stride = cache.stride(2);
-  r.page_size = uint32_t(cache.dim(1));
-  return r;
-}
-
 Verdict prepare(const Problem& p, Prepare& prep) {
   const RopeConstants& c = constants_of(p);
   const int64_t rows = p[Q].dim(0), key_elements = p[K].dim(1) * p[K].dim(2);
@@ -69,10 +56,10 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   s.k.y_token = key_elements;
   s.k.y_head = p[K].dim(2);
   s.q.wide_positions = s.k.wide_positions = true;
-  s.keys = rows_of(p[K], p[K_CACHE]);
+  s.keys = cached_rows_of(p[K], p[K_CACHE]);
   s.keys.row_stride = s.k.y_token;
   s.keys.head_stride = s.k.y_head;
-  s.values = rows_of(p[V], p[V_CACHE]);
+  s.values = cached_rows_of(p[V], p[V_CACHE]);
   s.from = dtype_index(p[Q].dtype());
   s.to = dtype_index(p[K_CACHE].dtype());
   const int64_t elements = p[Q].dim(1) * p[Q].dim(2) + key_elements + p[V].dim(1) * p[V].dim(2);

@@ -1,0 +1,313 @@
+// cuda/attention/decode_parts.cuh - what kernels for one query a block share: lanes of keys, the running
+// softmax of a row of lanes, and the merge of rows, warps and parts.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "attention/paged_attention.hpp"
+#include "attention/softmax_state.cuh"
+#include "device/convert.cuh"
+
+#include <cooperative_groups.h>
+
+#include <algorithm>
+
+namespace ruda::cuda::attention {
+
+constexpr int warps = 4, threads = warps * 32;
+constexpr int lane_elements = 8;
+constexpr int most_cluster = 8, most_parts = 32;
+constexpr int64_t cluster_tokens = 16384;  // histories up to here are served by eight parts
+
+// What the plans decide alike: whether a cache fits 16-byte loads, query heads that a block takes at once,
+// and into how many parts histories are cut for `blocks` blocks and caches of `tokens` tokens.
+inline bool aligned(const Operand& cache) {
+  const int64_t step = cache.dtype() == RUDA_F32 ? 4 : 8;
+  if (cache.align_log2 < 4 || cache.dim(3) % lane_elements) return false;
+  for (int axis = 0; axis < 3; ++axis)
+    if (cache.dim(axis) > 1 && cache.stride(axis) % step) return false;
+  return true;
+}
+
+inline int heads_at_once(uint32_t group) { return group == 1 ? 1 : group == 3 ? 3 : group <= 4 ? 4 : 8; }
+
+inline uint32_t auto_parts(const tune::Capability& device, int64_t blocks, int64_t tokens) {
+  // Two blocks a multiprocessor keep the memory busy; a part below 64 keys is not worth its merge.
+  const int64_t wanted = 2 * int64_t(device.multiprocessors) / std::max<int64_t>(blocks, 1);
+  const int64_t useful = std::max<int64_t>(tokens / 64, 1);
+  const int64_t parts = std::clamp<int64_t>(std::min(wanted, useful), 1, most_parts);
+  if (device.code_arch < 90 || (parts > most_cluster && tokens > cluster_tokens)) return uint32_t(parts);
+  int64_t power = 1;
+  while (power * 2 <= std::min<int64_t>(parts, most_cluster)) power *= 2;
+  return uint32_t(power);
+}
+
+// Where a thread stands: rows of lanes share a key, a lane holds elements d .. d + 7 of it.
+template <int Lanes>
+struct Seat {
+  static constexpr int rows = 32 / Lanes;
+  const int warp = threadIdx.x / 32, row = threadIdx.x % 32 / Lanes, column = threadIdx.x % 32 % Lanes;
+  const uint32_t d = column * lane_elements;
+};
+
+// Sums of one head: largest score, weight, and the value elements of a lane.
+template <int Heads>
+struct Sums {
+  float largest[Heads], weight[Heads], value[Heads][lane_elements];
+};
+
+// A lane's elements as they lie in memory: loads in flight keep whole registers until they are used.
+template <class C>
+struct Lane {
+  uint4 raw[sizeof(C) / 2];
+};
+
+template <class C>
+__device__ inline void load_lane(const C* from, bool active, Lane<C>& to) {
+#pragma unroll
+  for (int i = 0; i < int(sizeof(C) / 2); ++i)
+    to.raw[i] = active ? reinterpret_cast<const uint4*>(from)[i] : uint4{};
+}
+
+__device__ inline void unpack(const Lane<float>& lane, float (&to)[lane_elements]) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    to[4 * i] = __uint_as_float(lane.raw[i].x), to[4 * i + 1] = __uint_as_float(lane.raw[i].y);
+    to[4 * i + 2] = __uint_as_float(lane.raw[i].z), to[4 * i + 3] = __uint_as_float(lane.raw[i].w);
+  }
+}
+__device__ inline void unpack_pair(__half, uint32_t word, float* to) {
+  const float2 pair = __half22float2(reinterpret_cast<const __half2&>(word));
+  to[0] = pair.x, to[1] = pair.y;
+}
+__device__ inline void unpack_pair(__nv_bfloat16, uint32_t word, float* to) {
+  to[0] = __uint_as_float(word << 16), to[1] = __uint_as_float(word & 0xFFFF0000u);
+}
+template <class C>
+__device__ inline void unpack(const Lane<C>& lane, float (&to)[lane_elements]) {
+  unpack_pair(C{}, lane.raw[0].x, to), unpack_pair(C{}, lane.raw[0].y, to + 2);
+  unpack_pair(C{}, lane.raw[0].z, to + 4), unpack_pair(C{}, lane.raw[0].w, to + 6);
+}
+
+// A load that is not put off until its value is needed.
+__device__ inline uint32_t load_now(const uint32_t* from) {
+  uint32_t value;
+  asm volatile("ld.global.u32 %0, [%1];" : "=r"(value) : "l"(from));
+  return value;
+}
+
+// a += b, whose softmax ran apart.
+template <int Heads>
+__device__ inline void join(Sums<Heads>& a, const Sums<Heads>& b) {
+#pragma unroll
+  for (int h = 0; h < Heads; ++h) {
+    const float largest = fmaxf(a.largest[h], b.largest[h]);
+    const float fa = rescale(a.largest[h], largest), fb = rescale(b.largest[h], largest);
+    a.weight[h] = fmaf(b.weight[h], fb, a.weight[h] * fa);
+#pragma unroll
+    for (int i = 0; i < lane_elements; ++i) a.value[h][i] = fmaf(b.value[h][i], fb, a.value[h][i] * fa);
+    a.largest[h] = largest;
+  }
+}
+
+// One head's sums in shared memory: values, then largest and weight.
+template <int Lanes>
+struct alignas(16) Shared {
+  float value[Lanes * lane_elements];
+  float largest, weight;
+};
+
+// Adds keys j, j + rows, .. of those below `end`, which lie in the lanes of a row.
+template <int Lanes, int Heads, int unroll, class C>
+__device__ inline void add_keys(const Lane<C> (&key)[unroll], const Lane<C> (&value)[unroll],
+                                const float (&q)[Heads][lane_elements], uint32_t j, uint32_t end,
+                                Sums<Heads>& sums) {
+  constexpr int rows = 32 / Lanes;
+  float score[Heads][unroll];
+#pragma unroll
+  for (int u = 0; u < unroll; ++u) {
+    float k_element[lane_elements];
+    unpack(key[u], k_element);
+#pragma unroll
+    for (int h = 0; h < Heads; ++h) {
+      float sum = 0;
+#pragma unroll
+      for (int i = 0; i < lane_elements; ++i) sum = fmaf(q[h][i], k_element[i], sum);
+#pragma unroll
+      for (int offset = Lanes / 2; offset; offset /= 2) sum += __shfl_xor_sync(~0u, sum, offset);
+      score[h][u] = sum;
+    }
+  }
+  float factor[Heads];
+#pragma unroll
+  for (int h = 0; h < Heads; ++h) {
+    float largest = sums.largest[h];
+#pragma unroll
+    for (int u = 0; u < unroll; ++u)
+      if (j + u * rows < end && score[h][u] > largest) largest = score[h][u];
+    factor[h] = rescale(sums.largest[h], largest);
+    sums.largest[h] = largest;
+    sums.weight[h] *= factor[h];
+#pragma unroll
+    for (int u = 0; u < unroll; ++u) {
+      score[h][u] = score_weight(j + u * rows < end ? score[h][u] : -INFINITY, largest);
+      sums.weight[h] += score[h][u];
+    }
+#pragma unroll
+    for (int i = 0; i < lane_elements; ++i) sums.value[h][i] *= factor[h];
+  }
+#pragma unroll
+  for (int u = 0; u < unroll; ++u) {
+    float v_element[lane_elements];
+    unpack(value[u], v_element);
+#pragma unroll
+    for (int i = 0; i < lane_elements; ++i)
+#pragma unroll
+      for (int h = 0; h < Heads; ++h) sums.value[h][i] = fmaf(score[h][u], v_element[i], sums.value[h][i]);
+  }
+}
+
+template <int Heads>
+__device__ inline void clear(Sums<Heads>& sums) {
+#pragma unroll
+  for (int h = 0; h < Heads; ++h) {
+    sums.largest[h] = -INFINITY;
+    sums.weight[h] = 0;
+#pragma unroll
+    for (int i = 0; i < lane_elements; ++i) sums.value[h][i] = 0;
+  }
+}
+
+// Merges the sums of a block's rows and warps and writes the outputs, or its part of them. In a cluster its
+// blocks along z are the parts.
+template <int Lanes, int Heads>
+__device__ inline void finish(const Args& a, bool cluster, Sums<Heads>& sums, uint32_t query,
+                              uint32_t first_head, uint32_t heads, uint32_t part) {
+  namespace cg = cooperative_groups;
+  __shared__ Shared<Lanes> shared[warps][Heads];
+  __shared__ float factors[warps][Heads];
+  const Seat<Lanes> seat;
+  const int warp = seat.warp, row = seat.row, column = seat.column;
+  const uint32_t d = seat.d;
+  // Rows of lanes: the first row ends with the sum of all.
+#pragma unroll
+  for (int offset = Lanes; offset < 32; offset *= 2) {
+    Sums<Heads> other;
+#pragma unroll
+    for (int h = 0; h < Heads; ++h) {
+      other.largest[h] = __shfl_down_sync(~0u, sums.largest[h], offset);
+      other.weight[h] = __shfl_down_sync(~0u, sums.weight[h], offset);
+#pragma unroll
+      for (int i = 0; i < lane_elements; ++i)
+        other.value[h][i] = __shfl_down_sync(~0u, sums.value[h][i], offset);
+    }
+    join(sums, other);
+  }
+  // Warps.
+  if (row == 0) {
+#pragma unroll
+    for (int h = 0; h < Heads; ++h) {
+      Shared<Lanes>& to = shared[warp][h];
+#pragma unroll
+      for (int i = 0; i < lane_elements; ++i) to.value[d + i] = sums.value[h][i];
+      if (column == 0) {
+        to.largest = sums.largest[h];
+        to.weight = sums.weight[h];
+      }
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x < warps * Heads) {
+    const int w = threadIdx.x / Heads, h = threadIdx.x % Heads;
+    float most = -INFINITY;
+    for (int i = 0; i < warps; ++i) most = fmaxf(most, shared[i][h].largest);
+    factors[w][h] = rescale(shared[w][h].largest, most);
+  }
+  __syncthreads();
+  float largest[Heads], weight[Heads];
+#pragma unroll
+  for (int h = 0; h < Heads; ++h) {
+    largest[h] = -INFINITY;
+    weight[h] = 0;
+    for (int w = 0; w < warps; ++w) {
+      largest[h] = fmaxf(largest[h], shared[w][h].largest);
+      weight[h] = fmaf(shared[w][h].weight, factors[w][h], weight[h]);
+    }
+  }
+  const auto total = [&](int h, uint32_t e) {
+    float sum = 0;
+    for (int w = 0; w < warps; ++w) sum = fmaf(shared[w][h].value[e], factors[w][h], sum);
+    return sum;
+  };
+  if (!cluster && a.parts > 1) {
+#pragma unroll
+    for (int h = 0; h < Heads; ++h) {
+      if (h >= int(heads)) break;
+      const uint64_t at = (uint64_t(query) * a.q_heads + first_head + h) * a.parts + part;
+      float* partial = a.partials + at * (a.value_dim + 2);
+      for (uint32_t e = threadIdx.x; e < a.value_dim; e += threads) partial[e] = total(h, e);
+      if (threadIdx.x == 0) {
+        partial[a.value_dim] = largest[h];
+        partial[a.value_dim + 1] = weight[h];
+      }
+    }
+    return;
+  }
+  if (!cluster) {
+#pragma unroll
+    for (int h = 0; h < Heads; ++h) {
+      if (h >= int(heads)) break;
+      const float inverse = weight[h] == 0 ? 0.0f : 1.0f / weight[h];
+      const int64_t to = query * a.out_stride + (first_head + h) * a.out_head_stride;
+      for (uint32_t e = threadIdx.x; e < a.value_dim; e += threads)
+        store_float(a.out, to + e, a.q_dtype, total(h, e) * inverse);
+      if (threadIdx.x == 0 && a.lse)
+        a.lse[query * a.lse_stride + (first_head + h) * a.lse_head_stride] = log_sum(largest[h], weight[h]);
+    }
+    return;
+  }
+
+  // Parts: each block leaves its sums in its own shared memory, all of the cluster read them.
+#if __CUDA_ARCH__ >= 900
+  __shared__ Shared<Lanes> whole[Heads];
+#pragma unroll
+  for (int h = 0; h < Heads; ++h) {
+    for (uint32_t e = threadIdx.x; e < a.value_dim; e += threads) whole[h].value[e] = total(h, e);
+    if (threadIdx.x == 0) {
+      whole[h].largest = largest[h];
+      whole[h].weight = weight[h];
+    }
+  }
+  const cg::cluster_group group = cg::this_cluster();
+  group.sync();
+  for (uint32_t at = part * threads + threadIdx.x; at < heads * a.value_dim; at += a.parts * threads) {
+    const uint32_t h = at / a.value_dim, e = at % a.value_dim;
+    float part_largest[most_cluster], part_weight[most_cluster], part_value[most_cluster];
+    float best = -INFINITY, sum = 0, value = 0;
+#pragma unroll
+    for (int p = 0; p < most_cluster; ++p) {
+      if (p >= int(a.parts)) break;
+      const Shared<Lanes>* from = group.map_shared_rank(&whole[h], p);
+      part_largest[p] = from->largest;
+      part_weight[p] = from->weight;
+      part_value[p] = from->value[e];
+    }
+#pragma unroll
+    for (int p = 0; p < most_cluster; ++p)
+      if (p < int(a.parts)) best = fmaxf(best, part_largest[p]);
+#pragma unroll
+    for (int p = 0; p < most_cluster; ++p) {
+      if (p >= int(a.parts)) break;
+      const float factor = rescale(part_largest[p], best);
+      sum = fmaf(part_weight[p], factor, sum);
+      value = fmaf(part_value[p], factor, value);
+    }
+    const float inverse = sum == 0 ? 0.0f : 1.0f / sum;
+    store_float(a.out, query * a.out_stride + (first_head + h) * a.out_head_stride + e, a.q_dtype,
+                value * inverse);
+    if (e == 0 && a.lse)
+      a.lse[query * a.lse_stride + (first_head + h) * a.lse_head_stride] = log_sum(best, sum);
+  }
+  group.sync();  // shared memory stays until it was read
+#endif
+}
+
+}  // namespace ruda::cuda::attention
