@@ -471,7 +471,7 @@ RUDA_TEST(paged_schedule_advance) {
 
   const uint32_t twins[] = {3, 3}, four[] = {4};
   MUST(ruda_paged_schedule_set(s, env.stream, twins, 2, four, 1, nullptr, nullptr, 0));
-  CHECK_FAILS(ruda_paged_schedule_advance(s, env.stream), RUDA_E_STATE, 0, "which repeats that at 0");
+  CHECK_FAILS(ruda_paged_schedule_advance(s, env.stream), RUDA_E_STATE, 0, "which repeats tables[0][0]");
   ruda_release(s);
   s = make_schedule(env, 4, 8, 3, 1, 1);
   const uint32_t two[] = {0, 1}, ones[] = {1, 1};
