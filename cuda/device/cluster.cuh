@@ -45,9 +45,10 @@ struct Cluster {
 };
 
 // Launches `blocks` blocks in groups of Blocks; `early` as in launch_dependent.
-template <int Blocks, class... Formal, class... Actual>
+template <int Blocks, class... Formal>
 cudaError_t launch_clusters(bool early, void (*kernel)(Formal...), unsigned blocks, unsigned threads,
-                            size_t shared_bytes, cudaStream_t stream, Actual&&... actual) {
+                            size_t shared_bytes, cudaStream_t stream,
+                            const std::type_identity_t<Formal>&... actual) {
   cudaLaunchAttribute attributes[2]{};
   unsigned count = 0;
   if (early) attributes[count++] = early_start();
@@ -64,7 +65,7 @@ cudaError_t launch_clusters(bool early, void (*kernel)(Formal...), unsigned bloc
   config.stream = stream;
   config.attrs = attributes;
   config.numAttrs = count;
-  return cudaLaunchKernelEx(&config, kernel, static_cast<Formal>(actual)...);
+  return launch_by_reference(config, kernel, actual...);
 }
 
 }  // namespace ruda::cuda

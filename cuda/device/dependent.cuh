@@ -7,7 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
-#include <utility>
+#include <type_traits>
 
 namespace ruda::cuda {
 
@@ -36,10 +36,18 @@ inline cudaLaunchAttribute early_start() {
   return attribute;
 }
 
+// cudaLaunchKernelEx without its copies: the driver reads arguments of the kernel's own types where they lie.
+template <class... Formal>
+cudaError_t launch_by_reference(const cudaLaunchConfig_t& config, void (*kernel)(Formal...),
+                                const std::type_identity_t<Formal>&... actual) {
+  void* arguments[] = {const_cast<void*>(static_cast<const void*>(&actual))...};
+  return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), arguments);
+}
+
 // Launches a kernel that calls wait_for_previous(); `early` where the GPU knows how (compute capability 9.0).
-template <class... Formal, class... Actual>
+template <class... Formal>
 cudaError_t launch_dependent(bool early, void (*kernel)(Formal...), unsigned blocks, unsigned threads,
-                             cudaStream_t stream, Actual&&... actual) {
+                             cudaStream_t stream, const std::type_identity_t<Formal>&... actual) {
   cudaLaunchAttribute attribute = early_start();
   cudaLaunchConfig_t config{};
   config.gridDim = blocks;
@@ -47,7 +55,7 @@ cudaError_t launch_dependent(bool early, void (*kernel)(Formal...), unsigned blo
   config.stream = stream;
   config.attrs = &attribute;
   config.numAttrs = early ? 1 : 0;
-  return cudaLaunchKernelEx(&config, kernel, std::forward<Actual>(actual)...);
+  return launch_by_reference(config, kernel, actual...);
 }
 
 }  // namespace ruda::cuda
