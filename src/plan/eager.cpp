@@ -74,8 +74,8 @@ int Eager::place_of(const Error& error) const {
   if (!text.starts_with(op_.name) || text.size() < begin) return -1;
   text.remove_prefix(begin);
   text = text.substr(0, text.find_first_of(" :,"));
-  for (const auto& place : places_)
-    if (place.name && text == place.name) return place.arg;
+  for (uint32_t s = 0; s < max_slots; ++s)
+    if (tensors_[s] && text == places_[s].name) return places_[s].arg;
   return -1;
 }
 

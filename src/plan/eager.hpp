@@ -99,7 +99,7 @@ class Eager {
   struct {
     const char* name;
     int arg;
-  } places_[max_slots] = {};
+  } places_[max_slots];  // of the tensors_ that are there
   ruda_tensor_desc descs_[max_slots];
   size_t key_size_ = 0;
   char key_[1024];

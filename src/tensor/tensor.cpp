@@ -13,12 +13,7 @@ Storage::Storage(Context& context, uint64_t bytes, Stream* stream)
     : device_(context.device()), bytes_(bytes), owned_(true) {
   data_ = static_cast<std::byte*>(device_.allocate(bytes, stream ? &stream->queue() : nullptr));
   if (!context.asynchronous() || !stream) return;
-  try {
-    streams_.push_back(stream->shared_queue());
-  } catch (...) {
-    device_.release(data_, bytes, &stream->queue());
-    throw;
-  }
+  streams_.assign(stream->shared_queue());
   sole_user_.store(&stream->queue(), std::memory_order_relaxed);
   written_.store(true, std::memory_order_relaxed);
 }
@@ -31,17 +26,17 @@ Storage::Storage(Context& context, void* data, uint64_t bytes, std::function<voi
 
 Storage::~Storage() {
   if (streams_.empty() || (owned_ && streams_.size() == 1)) {
-    if (owned_) device_.release(data_, bytes_, streams_.empty() ? nullptr : streams_[0].get());
+    if (owned_) device_.release(data_, bytes_, streams_.empty() ? nullptr : streams_.front().get());
     if (on_release_) on_release_();
     return;
   }
   // Others still use the memory: it goes back when all of them are past this point.
-  if (owned_) device_.release_after(data_, bytes_, streams_);
-  if (on_release_) device_.retire(std::move(on_release_), streams_);
+  if (owned_) device_.release_after(data_, bytes_, streams_.all());
+  if (on_release_) device_.retire(std::move(on_release_), streams_.all());
 }
 
 bool Storage::shared_with(const DeviceStream& queue) const {
-  for (const auto& entry : streams_)
+  for (const auto& entry : streams_.all())
     if (entry.get() == &queue) return true;
   return false;
 }
@@ -52,25 +47,25 @@ void Storage::check_shared(const Stream& stream, bool write, int arg, const char
   RUDA_CHECK(!written_.load(std::memory_order_relaxed) || shared_with(stream.queue()), RUDA_E_WRONG_STREAM,
              arg, "%s: was last written on another stream, call ruda_tensor_fence first", name);
   if (!write) return;
-  for (const auto& entry : streams_)
+  for (const auto& entry : streams_.all())
     if (entry.get() != &stream.queue()) stream.queue().follow(*entry);
 }
 
 void Storage::note_shared(const Stream& stream, bool write) {
   const std::lock_guard lock(mutex_);
   if (write) {
-    streams_.assign(1, stream.shared_queue());
+    streams_.assign(stream.shared_queue());
     written_.store(true, std::memory_order_relaxed);
   } else if (!shared_with(stream.queue())) {
     streams_.push_back(stream.shared_queue());
   }
-  sole_user_.store(streams_.size() == 1 ? streams_[0].get() : nullptr, std::memory_order_release);
+  sole_user_.store(streams_.size() == 1 ? streams_.front().get() : nullptr, std::memory_order_release);
 }
 
 std::shared_ptr<DeviceStream> Storage::last_stream() {
   device_.check_usable();
   const std::lock_guard lock(mutex_);
-  return streams_.empty() ? nullptr : streams_[0];
+  return streams_.empty() ? nullptr : streams_.front();
 }
 
 void Storage::fence(Stream& stream) {
@@ -78,7 +73,7 @@ void Storage::fence(Stream& stream) {
   const std::lock_guard lock(mutex_);
   if (!written_.load(std::memory_order_relaxed) || shared_with(stream.queue())) return;
   stream.check_not_capturing("ruda_tensor_fence");
-  stream.queue().follow(*streams_[0]);
+  stream.queue().follow(*streams_.front());
   streams_.push_back(stream.shared_queue());
   sole_user_.store(nullptr, std::memory_order_release);
 }

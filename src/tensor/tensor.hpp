@@ -5,9 +5,33 @@
 
 #include <functional>
 #include <mutex>
+#include <span>
 #include <vector>
 
 namespace ruda {
+
+// The streams of a storage: mostly one, which needs no memory of its own.
+class StreamList {
+ public:
+  using Entry = std::shared_ptr<DeviceStream>;
+  size_t size() const { return more_.empty() ? size_t(one_ != nullptr) : more_.size(); }
+  bool empty() const { return size() == 0; }
+  std::span<const Entry> all() const { return more_.empty() ? std::span(&one_, size()) : std::span(more_); }
+  const Entry& front() const { return all().front(); }
+  void assign(Entry entry) noexcept {
+    one_ = std::move(entry);
+    more_.clear();
+  }
+  void push_back(const Entry& entry) {
+    if (empty()) return assign(entry);
+    if (more_.empty()) more_.push_back(one_);
+    more_.push_back(entry);
+  }
+
+ private:
+  Entry one_;
+  std::vector<Entry> more_;  // all of them, from two on
+};
 
 // A block of device memory shared by tensors.
 class Storage {
@@ -58,8 +82,7 @@ class Storage {
   std::atomic<DeviceStream*> sole_user_{nullptr};  // the only entry of streams_
   std::atomic<bool> written_{false};               // streams_[0] wrote, or drew the memory
   std::mutex mutex_;                               // only of asynchronous devices, which no child uses
-  std::vector<std::shared_ptr<DeviceStream>>
-      streams_;  // those that may use the storage; all, when not written
+  StreamList streams_;                             // those that may use the storage; all, when not written
 };
 
 class StorageRef {
