@@ -448,7 +448,7 @@ static void capacity_ends_generation(void** state) {
   sampling.seed = 3;
   OK(ruda_session_set_sampling(session, &sampling));
   assert_int_equal(ruda_session_prompt(session, prompt, 17, NULL, NULL, NULL), RUDA_E_ARGUMENT);
-  assert_non_null(strstr(message(), "holds 16"));
+  assert_non_null(strstr(message(), "the prompt has 17 tokens, the session room for 16"));
   OK(ruda_session_prompt(session, prompt, 8, NULL, NULL, NULL));
   OK(ruda_session_generate(session, NULL, &finish));
   info_of(session, &info);
