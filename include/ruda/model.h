@@ -138,7 +138,7 @@ enum {
 
 /** One message of a conversation. 24 bytes, frozen; used in arrays. */
 typedef struct ruda_chat_message {
-  const char* role; /* such as "system", "user", "assistant" */
+  const char* role;       /* such as "system", "user", "assistant" */
   const char* content;    /* NULL = empty */
   uint64_t content_bytes; /* 0 = up to the NUL */
 } ruda_chat_message;

@@ -4,6 +4,7 @@
 
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -48,19 +49,21 @@ ENVIRONMENT = re.compile(r"^(src/cpu/runtime/isa\.cpp|src/core/env\.cpp|cuda/run
 # no child uses, and of one call.
 LOCKS = re.compile(r"\bstd::(\w*mutex|condition_variable\w*|call_once|once_flag)\b|\bpthread_(mutex|cond|once)_")
 LOCK_FILES = {"src/core/fork.hpp", "src/core/fork.cpp", "src/tensor/tensor.hpp", "src/cpu/runtime/pool.cpp"}
+NOT_OURS = (".git", ".cache", ".quickstart", "build", "dist", "__pycache__")
 
 
 def tracked(root):
-    listing = subprocess.run(
-        ["git", "-C", root, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True
-    )
-    if listing.returncode == 0 and listing.stdout:
-        return [pathlib.Path(line) for line in listing.stdout.splitlines() if (root / line).is_file()]
-    # A tree without its history, such as a release archive.
+    if shutil.which("git"):
+        listing = subprocess.run(
+            ["git", "-C", root, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True
+        )
+        if listing.returncode == 0 and listing.stdout:
+            return [pathlib.Path(line) for line in listing.stdout.splitlines() if (root / line).is_file()]
+    # A tree without its history, such as a release archive, or a machine without git.
     return [
         p.relative_to(root)
         for p in sorted(root.rglob("*"))
-        if p.is_file() and not any(part.startswith((".git", "build")) for part in p.relative_to(root).parts)
+        if p.is_file() and not any(part.startswith(NOT_OURS) for part in p.relative_to(root).parts)
     ]
 
 

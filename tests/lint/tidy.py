@@ -21,6 +21,9 @@ UNKNOWN = {"-fno-gnu-unique"}
 
 
 def changed(root):
+    if not shutil.which("git"):
+        return []
+
     def git(*arguments):
         done = subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True)
         return done.stdout.splitlines() if done.returncode == 0 else []
