@@ -4,10 +4,14 @@
 
 import array
 import itertools
+import math
 import operator
 import struct
 
 from ._constants import DType
+
+MAX_RANK = 16
+LARGEST_F32 = 3.4028235677973366e38  # from here on a double rounds to infinity
 
 # dtype -> format of a buffer (struct, memoryview, NumPy)
 FORMATS = {
@@ -26,12 +30,22 @@ FORMATS = {
 }
 
 
+def integers(name, values):
+    """A tuple of Python integers; a float is none, whatever its value."""
+    try:
+        return tuple(map(operator.index, values))
+    except TypeError:
+        raise TypeError(f"{name} is {values!r}, expected integers") from None
+
+
 def flatten(data):
     """(shape, flat list) of nested sequences."""
     if not isinstance(data, (list, tuple)):
         return (), [data]
     shape, flat = [len(data)], data
     while flat and isinstance(flat[0], (list, tuple)):
+        if len(shape) == MAX_RANK:
+            raise ValueError(f"sequences are nested deeper than {MAX_RANK}, the largest rank")
         extent = len(flat[0])
         if not all(isinstance(item, (list, tuple)) and len(item) == extent for item in flat):
             raise ValueError("nested sequences have different lengths")
@@ -57,6 +71,8 @@ def pack_numbers(dtype, shape, flat):
     try:
         if code == "e":
             return struct.pack(f"={len(flat)}e", *flat)
+        if code == "f" and any(LARGEST_F32 <= abs(v) < math.inf for v in flat):
+            raise OverflowError
         return bytes(map(bool, flat)) if code == "?" else array.array(code, flat).tobytes()
     except (OverflowError, TypeError, ValueError, struct.error):
         real = code in "def"
@@ -66,7 +82,11 @@ def pack_numbers(dtype, shape, flat):
             except (OverflowError, TypeError, ValueError, struct.error):
                 where = place(shape, at)
                 try:
+                    if isinstance(value, (str, bytes)):
+                        raise TypeError
                     (float if real else operator.index)(value)
+                except OverflowError:
+                    pass
                 except (TypeError, ValueError):
                     kind = "a number" if real else "an integer"
                     raise TypeError(f"{where} is {value!r}, expected {kind} for {dtype.name}") from None

@@ -8,7 +8,7 @@ import operator
 from ._load import _raw
 from ._constants import BindKind
 from ._core import Handle, context_handle, given, op_stream, read_text, register, wrap
-from ._numbers import number
+from ._numbers import integers, number
 from ._tensor import DType, Tensor, dtype_from, dtype_or_default, extents
 
 
@@ -25,14 +25,6 @@ class TensorDesc:
 
     def __repr__(self):
         return f"TensorDesc({list(self.shape)}, {self.dtype.name})"
-
-
-def integers(name, values):
-    """A tuple of Python integers; a float is none, whatever its value."""
-    try:
-        return tuple(map(operator.index, values))
-    except TypeError:
-        raise TypeError(f"{name} is {values!r}, expected integers") from None
 
 
 def entries(name, values, least):

@@ -17,6 +17,7 @@ import time
 from . import _raw
 from ._constants import ChatFlags, DType, EncodeFlags, Finish
 from ._core import Handle, context_handle, given, read_text, register, wrap
+from ._numbers import integers
 from ._tensor import dtype_from
 
 _slots = list(range(64))  # numbers of loads in flight
@@ -131,7 +132,7 @@ class Tokenizer(Handle):
 
     def decode(self, tokens, *, skip_special=False):
         """The text of tokens; what is no UTF-8 becomes U+FFFD."""
-        tokens = list(tokens)
+        tokens = integers("tokens", tokens)
         return read_text(lambda text: _raw.rudax_tokenizer_decode(self._h, tokens, int(skip_special), text))
 
     def token_text(self, token):
@@ -351,7 +352,7 @@ class Session(Handle):
         if isinstance(tokens, (str, bytes)):
             _raw.rudax_session_prompt_text(self._h, _bytes(tokens), handle)
         else:
-            _raw.rudax_session_prompt(self._h, list(tokens), handle)
+            _raw.rudax_session_prompt(self._h, integers("tokens", tokens), handle)
 
     def prompt_chat(
         self, messages, *, add_generation_prompt=True, template=None, variables=None, cancel=None

@@ -362,7 +362,7 @@ class Tensor(Handle):
     def reshape(self, *shape, stream=None):
         """The elements under another shape: a view where strides allow it, else a copy."""
         s, context = op_stream(stream, self)
-        shape = extents(shape[0]) if len(shape) == 1 else shape
+        shape = extents(shape[0] if len(shape) == 1 else shape)
         return wrap("tensor", _raw.rudax_tensor_reshape(s, self._h, shape), context)
 
     def fence(self, stream):
@@ -376,7 +376,7 @@ class Tensor(Handle):
 
     def view(self, *shape):
         """The elements under another shape, never a copy."""
-        return self._view(_raw.ruda_tensor_view(self._h, extents(shape[0]) if len(shape) == 1 else shape))
+        return self._view(_raw.ruda_tensor_view(self._h, extents(shape[0] if len(shape) == 1 else shape)))
 
     def permute(self, *axes):
         axes = extents(axes[0]) if len(axes) == 1 else axes
@@ -394,13 +394,14 @@ class Tensor(Handle):
         return self.permute(*reversed(range(self.ndim)))
 
     def broadcast_to(self, *shape):
-        return self._view(
-            _raw.ruda_tensor_broadcast(self._h, extents(shape[0]) if len(shape) == 1 else shape)
-        )
+        shape = extents(shape[0] if len(shape) == 1 else shape)
+        return self._view(_raw.ruda_tensor_broadcast(self._h, shape))
 
     def __getitem__(self, index):
         """A view by integers, slices, Ellipsis and None, as in NumPy."""
         index = index if isinstance(index, tuple) else (index,)
+        if sum(part is Ellipsis for part in index) > 1:
+            raise IndexError("the index holds more than one Ellipsis")
         count = sum(1 for part in index if part is not None and part is not Ellipsis)
         if count > self.ndim:
             raise IndexError(f"{count} indices are given, the tensor has rank {self.ndim}")

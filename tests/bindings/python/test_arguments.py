@@ -190,6 +190,47 @@ except ImportError as error:
         self.assertIn("pip install numpy", done.stdout)
 
 
+class OddNumbersTest(unittest.TestCase):
+    """Numbers that Python holds and a tensor does not."""
+
+    def setUp(self):
+        self.ctx = ruda.Context("cpu", host_threads=1)
+        self.addCleanup(self.ctx.close)
+
+    def test_nesting(self):
+        around = []
+        around.append(around)
+        twice = []
+        twice += [twice, twice]
+        for data in (around, twice):
+            with self.assertRaisesRegex(ValueError, "nested deeper than 16"):
+                self.ctx.tensor(data)
+
+    def test_bits_of_a_float_are_no_integer(self):
+        x = self.ctx.zeros((2, 3))
+        for call in (
+            lambda: x.reshape(5e-324 * 3, 2),
+            lambda: x.view(3.0, 2.0),
+            lambda: x.broadcast_to(5e-324 * 4, 2, 3),
+            lambda: x.permute(1.0, 0.0),
+        ):
+            with self.assertRaises(TypeError):
+                call()
+
+    def test_range(self):
+        for dtype in ("f16", "f32", "bf16"):
+            for value in (1e300, -1e300, 10**400):
+                with self.assertRaisesRegex(OverflowError, r"data\[1\] is -?1.*, expected a finite"):
+                    self.ctx.tensor([0.0, value], dtype)
+        self.assertEqual(self.ctx.tensor([float("inf")], "f32").tolist(), [float("inf")])
+        with self.assertRaisesRegex(TypeError, r"data\[0\] is '1', expected a number"):
+            self.ctx.tensor(["1"])
+
+    def test_two_ellipses(self):
+        with self.assertRaisesRegex(IndexError, "more than one Ellipsis"):
+            self.ctx.zeros((2, 3))[..., ...]
+
+
 class DlpackTest(unittest.TestCase):
     def setUp(self):
         self.ctx = ruda.Context("cpu")

@@ -177,6 +177,12 @@ class SessionTest(unittest.TestCase):
             ruda.Session()
         with self.model.session() as session, self.assertRaises(ValueError):
             list(session.chat(QUESTION, max_tokens=-1))
+        with self.model.session() as session:
+            for tokens in ([5e-324 * 7], [1.5]):
+                with self.assertRaisesRegex(TypeError, "tokens is .*, expected integers"):
+                    session.prompt(tokens)
+                with self.assertRaisesRegex(TypeError, "tokens is .*, expected integers"):
+                    self.model.tokenizer.decode(tokens)
         with self.model.session() as session, self.assertRaisesRegex(TypeError, "max_tokens is 1.5, expected"):
             list(session.chat(QUESTION, max_tokens=1.5))
         with self.model.session() as session, self.assertRaises(ruda.ArgumentError) as caught:
