@@ -250,12 +250,17 @@ Columns columns_of(const Shape& s, int parts, int part) {
           ThreadPool::range_border(count, grain, parts, part + 1)};
 }
 
-// In pieces where the call may be stopped.
+// Of weights, between two looks at the stop sign: less, and every piece starts its four streams anew (16 KiB
+// halved the rate of a decoder), more, and a stopped call goes on for longer than 0.1 ms.
+constexpr int64_t stop_bytes = 1 << 20;
+
 void multiply_part(const Launch& l, const Integers& x, int parts, int part) {
   const Shape& s = l.state<State>().shape;
   const BlockMatmul call = call_with(l, x);
   const Columns mine = columns_of(s, parts, part);
-  const int64_t step = l.stop.armed() ? weight_grain(s) : std::max<int64_t>(mine.end - mine.begin, 1);
+  const int64_t all = std::max<int64_t>(mine.end - mine.begin, 1), grain = weight_grain(s);
+  const int64_t step =
+      l.stop.armed() ? grain * std::max<int64_t>(stop_bytes / (grain * s.weight_row_bytes), 1) : all;
   for (int64_t begin = mine.begin; begin < mine.end; begin += step) {
     const int64_t end = std::min(begin + step, mine.end);
     l.stop.check();
