@@ -4,7 +4,7 @@
 /* usage: bench_language_model MODEL [prompt tokens = 512] [new tokens = 128] [rounds = 3] [backend = cpu]
    Prints one JSON object; rates are the best of the rounds, as is the time from nothing to the first token.
    The prompt is English text; generation goes on from the first words of a story, most likely token first,
-   with a cancel token that is never raised, as an application has it. "new_tokens" is what was generated.
+   with a cancel token that is never raised, as an application has it. "new_tokens" is what was generated, "layer_parameters" all but the table of tokens.
  */
 #include <ruda/ruda.h>
 
@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
   ruda_context_info where = RUDA_CONTEXT_INFO_INIT;
   ruda_generate_options generate = RUDA_GENERATE_OPTIONS_INIT;
   ruda_session_info told = RUDA_SESSION_INFO_INIT;
+  ruda_model_info info = RUDA_MODEL_INFO_INIT;
   const int prompt_tokens = argc > 2 ? atoi(argv[2]) : 512, new_tokens = argc > 3 ? atoi(argv[3]) : 128;
   const int rounds = argc > 4 ? atoi(argv[4]) : 3;
   double prompt_rate = 0, generate_rate = 0, first_token = 0;
@@ -89,7 +90,7 @@ int main(int argc, char** argv) {
     elapsed = seconds() - start;
     if (first_token == 0 || elapsed < first_token) first_token = elapsed;
 
-    if (ruda_context_get_info(context, &where)) return fail("info");
+    if (ruda_model_get_info(model, &info) || ruda_context_get_info(context, &where)) return fail("info");
     if (read_text(model, prompt, prompt_tokens)) return fail("text");
     if (ruda_session_rewind(session, 0)) return fail("rewind");
     if (ruda_session_prompt(session, prompt, (uint64_t)prompt_tokens, NULL, NULL, generate.cancel))
@@ -117,9 +118,10 @@ int main(int argc, char** argv) {
       printf(
           "{\"device\": \"%s\", \"threads\": %u, \"prompt_tokens\": %d, \"prompt_per_s\": %.1f, "
           "\"new_tokens\": %d, "
-          "\"generate_per_s\": %.1f, \"first_token_s\": %.3f}\n",
+          "\"generate_per_s\": %.1f, \"first_token_s\": %.3f, \"layer_parameters\": %llu}\n",
           where.device_name, (unsigned)where.host_threads, prompt_tokens, prompt_rate,
-          (int)told.generated_tokens, generate_rate, first_token);
+          (int)told.generated_tokens, generate_rate, first_token,
+          (unsigned long long)(info.parameter_count - (uint64_t)info.width * info.vocab_size));
     ruda_release(context);
   }
   ruda_release(generate.cancel);
