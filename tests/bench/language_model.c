@@ -4,7 +4,8 @@
 /* usage: bench_language_model MODEL [prompt tokens = 512] [new tokens = 128] [rounds = 3] [backend = cpu]
    Prints one JSON object; rates are the best of the rounds, as is the time from nothing to the first token.
    The prompt is English text; generation goes on from the first words of a story, most likely token first,
-   with a cancel token that is never raised, as an application has it. "new_tokens" is what was generated, "layer_parameters" all but the table of tokens.
+   with a cancel token that is never raised, as an application has it. "new_tokens" is what was generated,
+   "layer_parameters" all but the table of tokens.
  */
 #include <ruda/ruda.h>
 

@@ -28,7 +28,8 @@ def ours(args, path):
 def theirs(args, path):
     text = output([*args.prefix, args.llama_bench, "-m", path, "-p", "512", "-n", "128", "-t", "2", "-r", "2", "-o", "json"])
     rows = json.loads(text)
-    return {"prompt_per_s": max(max(r["samples_ts"]) for r in rows if r["n_prompt"]), "generate_per_s": max(max(r["samples_ts"]) for r in rows if r["n_gen"])}
+    best = {key: max(max(r["samples_ts"]) for r in rows if r[key]) for key in ("n_prompt", "n_gen")}
+    return {"prompt_per_s": best["n_prompt"], "generate_per_s": best["n_gen"]}
 
 
 def peak_mb(args, path):

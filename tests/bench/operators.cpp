@@ -4,7 +4,8 @@
 //
 // usage: bench_operators [threads = all] [part of a name = all cases] [seconds a case = 0.3]
 // A name is "<operator> <dtype> <extents>"; peer_torch_cpu.py times the same names. Inputs are random, the
-// time is the median of the runs that fit; "stoppable_us" is that of runs with a cancel token. GFLOP/s and GB/s count the least work and traffic of the operator.
+// time is the median of the runs that fit; "stoppable_us" is that of runs with a cancel token. GFLOP/s and
+// GB/s count the least work and traffic of the operator.
 #include <ruda/ruda.h>
 
 #include <algorithm>
