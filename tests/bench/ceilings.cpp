@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // usage: ceilings [threads]     prints one JSON object: F32 FMA, BF16 and INT8 dot products (vectors and
-// tiles) in operations a second, reads of 256 MiB and of 96 MiB, as large as a small model, and copies in bytes
-// a second; 0 where the processor lacks the instruction. The best of several rounds, of BF16 tiles the median too:
-// some processors slow the tile unit down under load.
+// tiles) in operations a second, reads of 256 MiB and of 96 MiB, as large as a small model, and copies in
+// bytes a second; 0 where the processor lacks the instruction. The best of several rounds, of BF16 tiles the
+// median too: some processors slow the tile unit down under load.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
