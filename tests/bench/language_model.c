@@ -2,9 +2,11 @@
  */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* usage: bench_language_model MODEL [prompt tokens = 512] [new tokens = 128] [rounds = 3] [backend = cpu]
+            [after = beginning]
    Prints one JSON object; rates are the best of the rounds, as is the time from nothing to the first token.
-   The prompt is English text; generation goes on from the first words of a story, most likely token first,
-   with a cancel token that is never raised, as an application has it. "new_tokens" is what was generated,
+   The prompt is English text; generation goes on from the first words of a story, or, with "prompt" as the
+   last argument, from the end of the prompt: most likely token first, with a cancel token that is never raised, as an application has it. "new_tokens" is what was generated,
+   "history_tokens" what was there before,
    "layer_parameters" all but the table of tokens.
  */
 #include <ruda/ruda.h>
@@ -63,11 +65,14 @@ int main(int argc, char** argv) {
   ruda_model_info info = RUDA_MODEL_INFO_INIT;
   const int prompt_tokens = argc > 2 ? atoi(argv[2]) : 512, new_tokens = argc > 3 ? atoi(argv[3]) : 128;
   const int rounds = argc > 4 ? atoi(argv[4]) : 3;
+  const int after_prompt = argc > 6 && strcmp(argv[6], "prompt") == 0;
+  unsigned long long history = 0;
   double prompt_rate = 0, generate_rate = 0, first_token = 0;
   int32_t *prompt, token = 0;
   int round;
   if (argc < 2 || prompt_tokens < 1 || new_tokens < 1) {
-    fprintf(stderr, "usage: bench_language_model MODEL [prompt tokens] [new tokens] [rounds] [backend]\n");
+    fprintf(stderr,
+            "usage: bench_language_model MODEL [prompt tokens] [new tokens] [rounds] [backend] [after]\n");
     return 2;
   }
   context_desc.backend = argc > 5 && strcmp(argv[5], "cuda") == 0 ? RUDA_BACKEND_CUDA : RUDA_BACKEND_CPU;
@@ -103,9 +108,13 @@ int main(int argc, char** argv) {
     elapsed = seconds() - start;
     if (prompt_tokens / elapsed > prompt_rate) prompt_rate = prompt_tokens / elapsed;
 
-    if (ruda_session_rewind(session, 0)) return fail("rewind");
-    if (ruda_session_prompt_text(session, beginning, strlen(beginning), NULL, NULL, generate.cancel))
-      return fail("beginning");
+    if (!after_prompt) {
+      if (ruda_session_rewind(session, 0)) return fail("rewind");
+      if (ruda_session_prompt_text(session, beginning, strlen(beginning), NULL, NULL, generate.cancel))
+        return fail("beginning");
+    }
+    if (ruda_session_get_info(session, &told)) return fail("info");
+    history = told.token_count;
     start = seconds();
     if (ruda_session_generate(session, &generate, NULL)) return fail("generate");
     elapsed = seconds() - start;
@@ -118,9 +127,9 @@ int main(int argc, char** argv) {
     if (round + 1 == rounds)
       printf(
           "{\"device\": \"%s\", \"threads\": %u, \"prompt_tokens\": %d, \"prompt_per_s\": %.1f, "
-          "\"new_tokens\": %d, "
+          "\"history_tokens\": %llu, \"new_tokens\": %d, "
           "\"generate_per_s\": %.1f, \"first_token_s\": %.3f, \"layer_parameters\": %llu}\n",
-          where.device_name, (unsigned)where.host_threads, prompt_tokens, prompt_rate,
+          where.device_name, (unsigned)where.host_threads, prompt_tokens, prompt_rate, history,
           (int)told.generated_tokens, generate_rate, first_token,
           (unsigned long long)(info.parameter_count - (uint64_t)info.width * info.vocab_size));
     ruda_release(context);
