@@ -5,9 +5,9 @@
             [after = beginning]
    Prints one JSON object; rates are the best of the rounds, as is the time from nothing to the first token.
    The prompt is English text; generation goes on from the first words of a story, or, with "prompt" as the
-   last argument, from the end of the prompt: most likely token first, with a cancel token that is never raised, as an application has it. "new_tokens" is what was generated,
-   "history_tokens" what was there before,
-   "layer_parameters" all but the table of tokens.
+   last argument, from the end of the prompt: most likely token first, with a cancel token that is never
+   raised, as an application has it. "new_tokens" is what was generated, "history_tokens" what was there
+   before, "layer_parameters" all but the table of tokens.
  */
 #include <ruda/ruda.h>
 
