@@ -77,6 +77,7 @@ __global__ void __launch_bounds__(threads) attend_decode(const __grid_constant__
     for (int u = 0; u < unroll; ++u)
       pages[u] = load(table + min((first + u * rows) / a.page_size, a.table_stride - 1));
   };
+  if (cluster) cluster_arrive();
   let_next_start();
   if (a.early) {
     // Keys and values come closer meanwhile. The schedule may be about to change: it only says what to fetch.
