@@ -4,9 +4,8 @@
 #pragma once
 #include "attention/paged_attention.hpp"
 #include "attention/softmax_state.cuh"
+#include "device/cluster.cuh"
 #include "device/convert.cuh"
-
-#include <cooperative_groups.h>
 
 #include <algorithm>
 
@@ -65,6 +64,12 @@ __device__ inline void load_lane(const C* from, bool active, Lane<C>& to) {
 #pragma unroll
   for (int i = 0; i < int(sizeof(C) / 2); ++i)
     to.raw[i] = active ? reinterpret_cast<const uint4*>(from)[i] : uint4{};
+}
+
+template <class T, int N>
+__device__ inline void copy(const T (&from)[N], T (&to)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) to[i] = from[i];
 }
 
 __device__ inline void unpack(const Lane<float>& lane, float (&to)[lane_elements]) {
@@ -176,12 +181,19 @@ __device__ inline void clear(Sums<Heads>& sums) {
   }
 }
 
+// What the parts of a cluster leave with a block: their sums of the elements that the block finishes, and the
+// largest score and weight of every head.
+template <int Lanes, int Heads>
+struct Inbox {
+  float value[Heads * Lanes * lane_elements + most_cluster * threads];
+  float largest[most_cluster][Heads], weight[most_cluster][Heads];
+};
+
 // Merges the sums of a block's rows and warps and writes the outputs, or its part of them. In a cluster its
-// blocks along z are the parts.
+// blocks along z are the parts, and cluster_arrive() must have been called when the block began.
 template <int Lanes, int Heads>
 __device__ inline void finish(const Args& a, bool cluster, Sums<Heads>& sums, uint32_t query,
                               uint32_t first_head, uint32_t heads, uint32_t part) {
-  namespace cg = cooperative_groups;
   __shared__ Shared<Lanes> shared[warps][Heads];
   __shared__ float factors[warps][Heads];
   const Seat<Lanes> seat;
@@ -265,40 +277,36 @@ __device__ inline void finish(const Args& a, bool cluster, Sums<Heads>& sums, ui
     return;
   }
 
-  // Parts: each block leaves its sums in its own shared memory, all of the cluster read them.
+  // Parts: each block sends its sums to those that finish the elements, `threads` elements a block in turn.
 #if __CUDA_ARCH__ >= 900
-  __shared__ Shared<Lanes> whole[Heads];
+  __shared__ Inbox<Lanes, Heads> inbox;
+  const uint32_t elements = heads * a.value_dim, round = a.parts * threads;
+  const uint32_t own = (elements + round - 1) / round * threads;  // of a block, at most
+  cluster_wait();                                                 // all blocks have begun
+  for (uint32_t at = threadIdx.x; at < elements; at += threads)
+    *cluster_address(&inbox.value[part * own + at / round * threads + threadIdx.x], at / threads % a.parts) =
+        total(at / a.value_dim, at % a.value_dim);
 #pragma unroll
-  for (int h = 0; h < Heads; ++h) {
-    for (uint32_t e = threadIdx.x; e < a.value_dim; e += threads) whole[h].value[e] = total(h, e);
-    if (threadIdx.x == 0) {
-      whole[h].largest = largest[h];
-      whole[h].weight = weight[h];
+  for (int h = 0; h < Heads; ++h)
+    if (threadIdx.x < a.parts) {
+      *cluster_address(&inbox.largest[part][h], threadIdx.x) = largest[h];
+      *cluster_address(&inbox.weight[part][h], threadIdx.x) = weight[h];
     }
-  }
-  const cg::cluster_group group = cg::this_cluster();
-  group.sync();
-  for (uint32_t at = part * threads + threadIdx.x; at < heads * a.value_dim; at += a.parts * threads) {
+  cluster_arrive();
+  cluster_wait();
+  for (uint32_t i = threadIdx.x, at = part * threads + threadIdx.x; at < elements;
+       i += threads, at += round) {
     const uint32_t h = at / a.value_dim, e = at % a.value_dim;
-    float part_largest[most_cluster], part_weight[most_cluster], part_value[most_cluster];
     float best = -INFINITY, sum = 0, value = 0;
 #pragma unroll
-    for (int p = 0; p < most_cluster; ++p) {
-      if (p >= int(a.parts)) break;
-      const Shared<Lanes>* from = group.map_shared_rank(&whole[h], p);
-      part_largest[p] = from->largest;
-      part_weight[p] = from->weight;
-      part_value[p] = from->value[e];
-    }
-#pragma unroll
     for (int p = 0; p < most_cluster; ++p)
-      if (p < int(a.parts)) best = fmaxf(best, part_largest[p]);
+      if (p < int(a.parts)) best = fmaxf(best, inbox.largest[p][h]);
 #pragma unroll
     for (int p = 0; p < most_cluster; ++p) {
       if (p >= int(a.parts)) break;
-      const float factor = rescale(part_largest[p], best);
-      sum = fmaf(part_weight[p], factor, sum);
-      value = fmaf(part_value[p], factor, value);
+      const float factor = rescale(inbox.largest[p][h], best);
+      sum = fmaf(inbox.weight[p][h], factor, sum);
+      value = fmaf(inbox.value[p * own + i], factor, value);
     }
     const float inverse = sum == 0 ? 0.0f : 1.0f / sum;
     store_float(a.out, query * a.out_stride + (first_head + h) * a.out_head_stride + e, a.q_dtype,
@@ -306,7 +314,6 @@ __device__ inline void finish(const Args& a, bool cluster, Sums<Heads>& sums, ui
     if (e == 0 && a.lse)
       a.lse[query * a.lse_stride + (first_head + h) * a.lse_head_stride] = log_sum(best, sum);
   }
-  group.sync();  // shared memory stays until it was read
 #endif
 }
 

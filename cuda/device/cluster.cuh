@@ -10,6 +10,31 @@ namespace ruda::cuda {
 
 constexpr int cluster_arch = 90;
 
+// The two halves of a barrier of all threads of the running cluster: what they wrote to shared memory before
+// they arrived is seen after the wait. No code in between may depend on the others.
+__device__ inline void cluster_arrive() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+#endif
+}
+__device__ inline void cluster_wait() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+#endif
+}
+
+// The same variable in shared memory of the cluster's block `rank`, which must have begun.
+template <class T>
+__device__ inline T* cluster_address(T* mine, uint32_t rank) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  T* there;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(mine), "r"(rank));
+  return there;
+#else
+  return mine;
+#endif
+}
+
 // A group of Blocks neighbouring blocks of the grid; a group of one needs no hardware for it.
 template <int Blocks>
 struct Cluster {
@@ -22,7 +47,8 @@ struct Cluster {
       __syncthreads();
     } else {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-      asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+      cluster_arrive();
+      cluster_wait();
 #endif
     }
   }
@@ -30,17 +56,10 @@ struct Cluster {
   // The same variable in shared memory of the block `rank`.
   template <class T>
   __device__ static const T* of(const T* mine, int rank) {
-    if constexpr (Blocks == 1) {
+    if constexpr (Blocks == 1)
       return mine;
-    } else {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-      const T* there;
-      asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(mine), "r"(rank));
-      return there;
-#else
-      return mine;
-#endif
-    }
+    else
+      return cluster_address(mine, uint32_t(rank));
   }
 };
 

@@ -105,6 +105,7 @@ __global__ void __launch_bounds__(threads)
     for (int u = 0; u < unroll; ++u)
       pages[u] = load(table + min(page_of(first + u * rows), a.table_stride - 1));
   };
+  if (cluster) cluster_arrive();
   let_next_start();
   if (a.early) {
     // Keys and values come closer meanwhile. The schedule may be about to change: it only says what to fetch.
@@ -151,17 +152,28 @@ __global__ void __launch_bounds__(threads)
   }
   const uint32_t end = position + 1, stride = a.parts * warps * rows * unroll;
 
-  Lane<C> key[unroll], value[unroll];
-  const auto fetch = [&](uint32_t base) {
+  // Of two stretches in turn: the next one's keys are on their way while this one's are added.
+  Lane<C> key[unroll], value[unroll], next_key[unroll], next_value[unroll];
+  uint32_t next_pages[unroll];
+  const auto fetch = [&](uint32_t base, const uint32_t(&from)[unroll], Lane<C>(&key)[unroll],
+                         Lane<C>(&value)[unroll]) {
 #pragma unroll
     for (int u = 0; u < unroll; ++u) {
       const uint32_t j = base + u * rows + row, slot = slot_of(j);
-      load_lane<C>(k + pages[u] * a.k_page + slot * a.k_slot, j < position && in_key, key[u]);
-      load_lane<C>(v + pages[u] * a.v_page + slot * a.v_slot, j < position && in_value, value[u]);
+      load_lane<C>(k + from[u] * a.k_page + slot * a.k_slot, j < position && in_key, key[u]);
+      load_lane<C>(v + from[u] * a.v_page + slot * a.v_slot, j < position && in_value, value[u]);
+    }
+  };
+  const auto look_ahead = [&](uint32_t base) {
+#pragma unroll
+    for (int u = 0; u < unroll; ++u) {
+      const uint32_t j = base + u * rows + row;
+      if (j < end) next_pages[u] = tables[page_of(j)];
     }
   };
   uint32_t base = first - row;
-  if (base < end) fetch(base);
+  if (base < end) fetch(base, pages, key, value);
+  look_ahead(base + stride);
   if (pair < half) turns[pair] = turn_by(r, double(position) * frequency);
   __syncthreads();
 #pragma unroll
@@ -176,6 +188,7 @@ __global__ void __launch_bounds__(threads)
   Sums<Heads> sums;
   clear(sums);
   for (; base < end; base += stride) {
+    if (base + stride < end) fetch(base + stride, next_pages, next_key, next_value);
 #pragma unroll
     for (int u = 0; u < unroll; ++u) {
       const uint32_t j = base + u * rows + row, slot = slot_of(j);
@@ -186,13 +199,11 @@ __global__ void __launch_bounds__(threads)
       if (in_key) store_lane(k + pages[u] * a.k_page + slot * a.k_slot, turned_key);
       if (in_value) store_lane(v + pages[u] * a.v_page + slot * a.v_slot, packed_value);
     }
-#pragma unroll
-    for (int u = 0; u < unroll; ++u) {
-      const uint32_t j = base + stride + u * rows + row;
-      if (j < end) pages[u] = tables[page_of(j)];
-    }
+    copy(next_pages, pages);
+    look_ahead(base + 2 * stride);
     add_keys<Lanes>(key, value, q, base + row, end, sums);
-    if (base + stride < end) fetch(base + stride);
+    copy(next_key, key);
+    copy(next_value, value);
   }
   finish<Lanes>(a, cluster, sums, query, first_head, heads, part);
 }
