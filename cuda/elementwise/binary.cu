@@ -2,12 +2,12 @@
 // rest by element.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/convert.hpp"
-#include "core/int_ops.hpp"
 #include "core/op_rows.hpp"
-#include "core/scalar_math.hpp"
+#include "core/row_functions.hpp"
 #include "device/convert.cuh"
 #include "elementwise/strided.cuh"
 #include "elementwise/vector.cuh"
+#include "runtime/visit.hpp"
 
 #include <ruda/elementwise.h>
 
@@ -16,52 +16,14 @@
 namespace ruda::cuda {
 namespace {
 
-// The switch is on a value that all threads share.
-template <class W>
-__device__ W real_function(uint32_t op, W a, W b) {
-  using namespace scalar_math;
-#define RUDA_REAL_RI(NAME, real) \
-  case RUDA_BINARY_##NAME:       \
-    return W(real);
-#define RUDA_REAL_R RUDA_REAL_RI
-#define RUDA_REAL_RIB RUDA_REAL_RI
-#define RUDA_REAL_IB(NAME, real)
-#define RUDA_REAL_I(NAME, real)
-  switch (op) {
-#define RUDA_BINARY_ROW(NAME, name, operands, result, formula, real, integer, ulp) \
-  RUDA_REAL_##operands(NAME, real)
-#include "core/binary_rows.inc"
-#undef RUDA_BINARY_ROW
-  }
-  return 0;
-}
-
-template <class T>
-__device__ uint64_t int_function(uint32_t op, T a, T b) {
-#define RUDA_INT_RI(NAME, integer) \
-  case RUDA_BINARY_##NAME:         \
-    return uint64_t(integer);
-#define RUDA_INT_RIB RUDA_INT_RI
-#define RUDA_INT_IB RUDA_INT_RI
-#define RUDA_INT_I RUDA_INT_RI
-#define RUDA_INT_R(NAME, integer)
-  switch (op) {
-#define RUDA_BINARY_ROW(NAME, name, operands, result, formula, real, integer, ulp) \
-  RUDA_INT_##operands(NAME, integer)
-#include "core/binary_rows.inc"
-#undef RUDA_BINARY_ROW
-  }
-  return 0;
-}
-
 template <class T>
 __device__ T apply(uint32_t op, T a, T b) {
   if constexpr (std::is_integral_v<T>)
-    return T(int_function(op, a, b));
+    return T(binary_integer(op, a, b));
   else if constexpr (std::is_same_v<T, double>)
-    return real_function(op, a, b);
+    return binary_real(op, a, b);
   else
-    return T(real_function(op, float(a), float(b)));
+    return T(binary_real(op, float(a), float(b)));
 }
 
 // b_scalar takes the place of b when b is null.
@@ -109,20 +71,7 @@ void launch(const Launch& l) {
 }
 
 void run(const Launch& l) {
-  switch (l.problem[RUDA_BINARY_A].dtype()) {
-    case RUDA_F64: return launch<double>(l);
-    case RUDA_F32: return launch<float>(l);
-    case RUDA_F16: return launch<__half>(l);
-    case RUDA_BF16: return launch<__nv_bfloat16>(l);
-    case RUDA_I8: return launch<int8_t>(l);
-    case RUDA_I16: return launch<int16_t>(l);
-    case RUDA_U16: return launch<uint16_t>(l);
-    case RUDA_I32: return launch<int32_t>(l);
-    case RUDA_U32: return launch<uint32_t>(l);
-    case RUDA_I64: return launch<int64_t>(l);
-    case RUDA_U64: return launch<uint64_t>(l);
-    default: return launch<uint8_t>(l);
-  }
+  visit_element(l.problem[RUDA_BINARY_A].dtype(), [&](auto t) { launch<decltype(t)>(l); });
 }
 
 // The functions that memory limits, for the float dtypes.
@@ -172,11 +121,7 @@ void visit_op(const Launch& l, Run&& run) {
 
 template <class Run>
 void visit_arithmetic(const Launch& l, Run&& run) {
-  switch (l.problem[RUDA_BINARY_A].dtype()) {
-    case RUDA_F32: return visit_op<float>(l, run);
-    case RUDA_F16: return visit_op<__half>(l, run);
-    default: return visit_op<__nv_bfloat16>(l, run);
-  }
+  visit_float(l.problem[RUDA_BINARY_A].dtype(), [&](auto t) { visit_op<decltype(t)>(l, run); });
 }
 
 void run_vector(const Launch& l) {

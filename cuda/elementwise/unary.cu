@@ -1,12 +1,13 @@
 // cuda/elementwise/unary.cu - unary functions on the GPU: four elements of dense memory a thread, or one with
 // any strides.
 // SPDX-License-Identifier: Apache-2.0
-#include "core/int_ops.hpp"
 #include "core/op_rows.hpp"
+#include "core/row_functions.hpp"
 #include "core/scalar_math.hpp"
 #include "device/convert.cuh"
 #include "device/vec.cuh"
 #include "elementwise/strided.cuh"
+#include "runtime/visit.hpp"
 
 #include <ruda/elementwise.h>
 
@@ -18,48 +19,14 @@
 namespace ruda::cuda {
 namespace {
 
-// The switch is on a value that all threads share.
-template <class W>
-__device__ W real_function(uint32_t op, W x) {
-  using namespace scalar_math;
-#define RUDA_REAL_RI(NAME, real) \
-  case RUDA_UNARY_##NAME:        \
-    return W(real);
-#define RUDA_REAL_R RUDA_REAL_RI
-#define RUDA_REAL_IB(NAME, real)
-  switch (op) {
-#define RUDA_UNARY_ROW(NAME, name, operands, result, formula, real, integer, ulp, floor) \
-  RUDA_REAL_##operands(NAME, real)
-#include "core/unary_rows.inc"
-#undef RUDA_UNARY_ROW
-  }
-  return 0;
-}
-
-template <class T>
-__device__ T int_function(uint32_t op, T x) {
-#define RUDA_INT_RI(NAME, integer) \
-  case RUDA_UNARY_##NAME:          \
-    return integer;
-#define RUDA_INT_IB RUDA_INT_RI
-#define RUDA_INT_R(NAME, integer)
-  switch (op) {
-#define RUDA_UNARY_ROW(NAME, name, operands, result, formula, real, integer, ulp, floor) \
-  RUDA_INT_##operands(NAME, integer)
-#include "core/unary_rows.inc"
-#undef RUDA_UNARY_ROW
-  }
-  return 0;
-}
-
 template <class T>
 __device__ T apply(uint32_t op, T x) {
   if constexpr (std::is_integral_v<T>)
-    return int_function(op, x);
+    return unary_integer(op, x);
   else if constexpr (std::is_same_v<T, double>)
-    return real_function(op, x);
+    return unary_real(op, x);
   else
-    return T(real_function(op, float(x)));
+    return T(unary_real(op, float(x)));
 }
 
 template <class T>
@@ -96,20 +63,7 @@ void launch(const Launch& l) {
 }
 
 void run(const Launch& l) {
-  switch (l.problem[RUDA_UNARY_X].dtype()) {
-    case RUDA_F64: return launch<double>(l);
-    case RUDA_F32: return launch<float>(l);
-    case RUDA_F16: return launch<__half>(l);
-    case RUDA_BF16: return launch<__nv_bfloat16>(l);
-    case RUDA_I8: return launch<int8_t>(l);
-    case RUDA_I16: return launch<int16_t>(l);
-    case RUDA_U16: return launch<uint16_t>(l);
-    case RUDA_I32: return launch<int32_t>(l);
-    case RUDA_U32: return launch<uint32_t>(l);
-    case RUDA_I64: return launch<int64_t>(l);
-    case RUDA_U64: return launch<uint64_t>(l);
-    default: return launch<uint8_t>(l);
-  }
+  visit_element(l.problem[RUDA_UNARY_X].dtype(), [&](auto t) { launch<decltype(t)>(l); });
 }
 
 // ---- dense F32, F16 and BF16 ----
@@ -125,9 +79,11 @@ __device__ void for_each(float (&v)[vector_elements], F&& f) {
 // One switch for all elements; the functions are compiled once for each dtype.
 __device__ void real_functions(uint32_t op, float (&v)[vector_elements]) {
   using namespace scalar_math;
-#undef RUDA_REAL_RI
-#define RUDA_REAL_RI(NAME, real) \
-  case RUDA_UNARY_##NAME: return for_each(v, [](float x) { return float(real); });
+#define RUDA_REAL_R(NAME, real) \
+  case RUDA_UNARY_##NAME:       \
+    return for_each(v, [](float x) { return float(real); });
+#define RUDA_REAL_RI RUDA_REAL_R
+#define RUDA_REAL_IB(NAME, real)
   switch (op) {
 #define RUDA_UNARY_ROW(NAME, name, operands, result, formula, real, integer, ulp, floor) \
   RUDA_REAL_##operands(NAME, real)

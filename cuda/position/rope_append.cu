@@ -5,6 +5,7 @@
 #include "plan/paged_schedule.hpp"
 #include "position/rotary.cuh"
 #include "runtime/launch.hpp"
+#include "runtime/visit.hpp"
 
 namespace ruda::cuda {
 namespace {
@@ -222,10 +223,6 @@ struct State {
   Args args;   // of the first pairs
 };
 
-const RopeConstants& constants_of(const Problem& p) {
-  return *reinterpret_cast<const RopeConstants*>(p.options.data() + sizeof(ruda_rope_append_desc));
-}
-
 Verdict prepare(const Problem& p, Prepare& prep) {
   if (p[Q].dim(0) > INT32_MAX) return "more than 2^31 - 1 rows";
   for (const uint32_t slot : {Q, K, V})
@@ -247,7 +244,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   };
   s.args.k = cached(K, p[K_CACHE]);
   s.args.v = cached(V, p[V_CACHE]);
-  const RopeConstants& c = constants_of(p);
+  const RopeConstants& c = rope_constants_of<ruda_rope_append_desc>(p.options);
   s.args.rotary.set(c, p[FREQUENCIES].present);
   // All of a row's pieces at once where the block is that large, and a thread for each pair.
   const int64_t n = 16 / dtype_info(p[Q].dtype()).block_bytes;
@@ -265,7 +262,8 @@ bool in_pieces(const Operand& o, int64_t n, int bytes_log2) {
 }
 
 Verdict prepare_vectors(const Problem& p, Prepare& prep) {
-  const int64_t half = constants_of(p).half, n = 16 / dtype_info(p[Q].dtype()).block_bytes;
+  const int64_t half = rope_constants_of<ruda_rope_append_desc>(p.options).half,
+                n = 16 / dtype_info(p[Q].dtype()).block_bytes;
   if (half > table_pairs) return "rotary_dim above 512";
   if (half == 0 || half % n) return "pairs not in whole 16-byte pieces";
   for (const uint32_t slot : {Q, K, V, Y})
@@ -277,10 +275,7 @@ Verdict prepare_vectors(const Problem& p, Prepare& prep) {
 }
 
 Data data_of(const Launch& l) {
-  const auto& schedule = l.object<PagedSchedule>(RUDA_ROPE_APPEND_SCHEDULE);
-  const Operand& cache = l.problem[K_CACHE];
-  schedule.check_fits(cache.dim(1), cache.dim(0), l.problem[Q].dim(0), 3, "rope_append");
-  schedule.check_appendable(3, "rope_append");
+  const PagedSchedule& schedule = appendable_schedule(l, RUDA_ROPE_APPEND_SCHEDULE, K_CACHE, Q);
   schedule.use_on(l.stream);
   Data d;
   d.q = l.ptr<const void>(Q), d.k = l.ptr<const void>(K), d.v = l.ptr<const void>(V);
@@ -305,7 +300,7 @@ void launch(const Launch& l) {
   part(s.args);
   for (int64_t begin = s.args.rotary.end; begin < s.args.rotary.half; begin += table_pairs) {
     Args more = s.args;
-    more.rotary.set_pairs(constants_of(l.problem), begin);
+    more.rotary.set_pairs(rope_constants_of<ruda_rope_append_desc>(l.problem.options), begin);
     part(more);
   }
 }
@@ -321,31 +316,17 @@ void launch_vectors(const Launch& l) {
   check_launch(l);
 }
 
-// run<vectors>: a launch for the dtypes of rows and cache.
-template <bool Vectors, class From, class To>
+// A launch for the dtypes of rows and cache.
+template <bool vectors>
 void run(const Launch& l) {
-  if constexpr (Vectors)
-    launch_vectors<From, To>(l);
-  else
-    launch<From, To>(l);
-}
-
-template <bool Vectors, class From>
-void run(const Launch& l) {
-  switch (l.problem[K_CACHE].dtype()) {
-    case RUDA_F32: return run<Vectors, From, float>(l);
-    case RUDA_F16: return run<Vectors, From, __half>(l);
-    default: return run<Vectors, From, __nv_bfloat16>(l);
-  }
-}
-
-template <bool Vectors>
-void run(const Launch& l) {
-  switch (l.problem[Q].dtype()) {
-    case RUDA_F32: return run<Vectors, float>(l);
-    case RUDA_F16: return run<Vectors, __half>(l);
-    default: return run<Vectors, __nv_bfloat16>(l);
-  }
+  visit_float(l.problem[Q].dtype(), [&](auto from) {
+    visit_float(l.problem[K_CACHE].dtype(), [&](auto to) {
+      if constexpr (vectors)
+        launch_vectors<decltype(from), decltype(to)>(l);
+      else
+        launch<decltype(from), decltype(to)>(l);
+    });
+  });
 }
 
 constexpr Kernel list[] = {{"cuda/rope_append/vectors", prepare_vectors, run<true>},

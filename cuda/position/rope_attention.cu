@@ -9,8 +9,9 @@
 #include "attention/decode_parts.cuh"
 #include "device/dependent.cuh"
 #include "device/paging.cuh"
-#include "plan/one_token.hpp"
+#include "plan/paged_schedule.hpp"
 #include "position/rotary.cuh"
+#include "runtime/visit.hpp"
 
 namespace ruda::cuda {
 namespace attention {
@@ -217,14 +218,10 @@ struct RopeDecode {
   int heads;
 };
 
-const RopeConstants& constants_of(const Problem& p) {
-  return *reinterpret_cast<const RopeConstants*>(p.options.data() + sizeof(ruda_rope_attention_desc));
-}
-
 Verdict prepare_rope(const Problem& p, Prepare& prep) {
   const Operand &q = p[Q], &k = p[K], &v = p[V], &keys = p[K_CACHE], &values = p[V_CACHE], &out = p[OUT];
   const tune::Capability& device = capability_of(p);
-  const RopeConstants& c = constants_of(p);
+  const RopeConstants& c = rope_constants_of<ruda_rope_attention_desc>(p.options);
   if (device.code_arch < 90) return "before compute capability 9.0";
   if (q.dtype() != RUDA_F32) return "rows that are not F32";
   if (q.dim(0) > INT32_MAX) return "more than 2^31 - 1 rows";
@@ -309,11 +306,7 @@ void launch_rope(const Launch& l, Args& a, Fresh& f) {
 }
 
 void run_rope(const Launch& l) {
-  const auto& schedule = l.object<PagedSchedule>(RUDA_ROPE_ATTENTION_SCHEDULE);
-  const Operand& cache = l.problem[K_CACHE];
-  schedule.check_fits(cache.dim(1), cache.dim(0), l.problem[Q].dim(0), 3, "rope_attention");
-  schedule.check_appendable(3, "rope_attention");
-  check_one_token_each(schedule, 3, "rope_attention");
+  const PagedSchedule& schedule = one_token_schedule(l, RUDA_ROPE_ATTENTION_SCHEDULE, K_CACHE, Q);
   if (l.problem[Q].layout->elements == 0) return;
   schedule.use_on(l.stream);
   Args a = l.state<RopeDecode>().args;
@@ -329,11 +322,7 @@ void run_rope(const Launch& l) {
   a.tables_word = schedule.tables_word();
   a.table_stride = schedule.table_stride();
   f.last_query = std::max(schedule.capacity().max_queries, 1u) - 1;
-  switch (cache.dtype()) {
-    case RUDA_F32: return launch_rope<float>(l, a, f);
-    case RUDA_F16: return launch_rope<__half>(l, a, f);
-    default: return launch_rope<__nv_bfloat16>(l, a, f);
-  }
+  visit_float(l.problem[K_CACHE].dtype(), [&](auto t) { launch_rope<decltype(t)>(l, a, f); });
 }
 
 constexpr Kernel rope_list[] = {{"cuda/rope_attention/decode", prepare_rope, run_rope}};

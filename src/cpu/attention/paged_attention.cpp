@@ -2,9 +2,10 @@
 // as tasks.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
+#include "core/op_rows.hpp"
 #include "cpu/attention/attention_table.hpp"
+#include "cpu/cached_rows.hpp"
 #include "cpu/runtime/device.hpp"
-#include "plan/paged_schedule.hpp"
 
 #include <ruda/attention.h>
 
@@ -17,13 +18,8 @@ namespace {
 constexpr uint32_t Q = RUDA_PAGED_ATTENTION_Q, K = RUDA_PAGED_ATTENTION_K, V = RUDA_PAGED_ATTENTION_V,
                    OUT = RUDA_PAGED_ATTENTION_OUT, LSE = RUDA_PAGED_ATTENTION_LSE;
 
-int dtype_index(uint32_t dtype) { return dtype == RUDA_F32 ? 0 : dtype == RUDA_F16 ? 1 : 2; }
-
 const PagedSchedule& checked_schedule(const Launch& l) {
-  const auto& schedule = l.object<PagedSchedule>(RUDA_PAGED_ATTENTION_SCHEDULE);
-  const Operand& cache = l.problem[K];
-  schedule.check_fits(cache.dim(1), cache.dim(0), l.problem[Q].dim(0), 3, "paged_attention");
-  return schedule;
+  return fitting_schedule(l, RUDA_PAGED_ATTENTION_SCHEDULE, K, Q);
 }
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -67,8 +63,8 @@ Verdict prepare_with(const Problem& p, Prepare& prep, bool tiles) {
   r.head_dim = q.dim(2);
   r.value_dim = v.dim(3);
   r.group = q.dim(1) / k.dim(2);
-  r.k_cache = {k.stride(0), k.stride(1), k.stride(2), uint32_t(k.dim(1)), 0};
-  r.v_cache = {v.stride(0), v.stride(1), v.stride(2), uint32_t(v.dim(1)), 0};
+  r.k_cache = paged_cache_of(k);
+  r.v_cache = paged_cache_of(v);
   r.causal = d.causal;
   r.scale = float(d.scale);
   s.merge = {nullptr, nullptr,      nullptr,           q.dim(1),     r.value_dim,
@@ -76,8 +72,8 @@ Verdict prepare_with(const Problem& p, Prepare& prep, bool tiles) {
   s.kv_heads = k.dim(2);
   s.queries = q.dim(0);
   s.splits = d.splits;
-  s.q_index = dtype_index(q.dtype());
-  s.cache_index = dtype_index(k.dtype());
+  s.q_index = row_dtype_index(q.dtype());
+  s.cache_index = row_dtype_index(k.dtype());
   s.threads = thread_count(p);
 
   s.tiles = tiles;

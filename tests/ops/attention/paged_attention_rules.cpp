@@ -1,5 +1,6 @@
 // tests/ops/attention/paged_attention_rules.cpp - promises of paged_attention beside the formula.
 // SPDX-License-Identifier: Apache-2.0
+#include "support/objects.hpp"
 #include "support/paged_attention.hpp"
 
 #include <sys/mman.h>
@@ -117,13 +118,8 @@ RUDA_TEST(paged_attention_batch_independence) {
       const auto q = env.normal(queries * 6 * 64), k = env.normal(slots * 64), v = env.normal(slots * 48);
       const auto compute = [&](ruda_context context, ruda_stream stream, const Layout& l,
                                const std::vector<double>& rows) {
-        const auto tensor = [&](std::vector<int64_t> shape, const std::vector<double>* values) {
-          ruda_tensor_desc d = RUDA_TENSOR_DESC_INIT;
-          d.dtype = dtype;
-          d.rank = uint32_t(shape.size());
-          d.shape = shape.data();
-          ruda_tensor t = nullptr;
-          MUST(ruda_tensor_create(context, &d, &t));
+        const auto tensor = [&](const Shape& shape, const std::vector<double>* values) {
+          ruda_tensor t = new_tensor(context, dtype, shape);
           const uint32_t size = size_of(dtype);
           std::vector<uint8_t> bytes(values->size() * size);
           for (size_t i = 0; i < values->size(); ++i) encode(dtype, (*values)[i], &bytes[i * size]);
@@ -143,7 +139,7 @@ RUDA_TEST(paged_attention_batch_independence) {
                       tv = tensor({all.pages, 16, 2, 48}, &v), out = nullptr;
           MUST(ruda_paged_attention(stream, paged.schedule, tq, tk, tv, c.scale, 1, splits, &out, nullptr));
           MUST(ruda_tensor_read(stream, out, bytes.data(), bytes.size()));
-          for (ruda_tensor t : {tq, tk, tv, out}) ruda_release(t);
+          release({tq, tk, tv, out});
         }
         return bytes;
       };
@@ -331,13 +327,7 @@ RUDA_TEST(paged_attention_errors) {
               "32 splits of 400000 rows and value_dim 6 need 409600000 bytes, expected at most 67108864");
 
   // At execute: the schedule of another geometry, or none.
-  ruda_paged_schedule_desc sd = RUDA_PAGED_SCHEDULE_DESC_INIT;
-  sd.page_size = 3;
-  sd.pages = 5;
-  sd.max_sequences = sd.max_table_pages = 1;
-  sd.max_queries = 4;
-  ruda_paged_schedule s = nullptr;
-  MUST(ruda_paged_schedule_create(env.context, &sd, &s));
+  ruda_paged_schedule s = make_schedule(env, 3, 5, 1, 4, 1);
   ruda_tensor out = nullptr;
   const auto call = [&] {
     const ruda_status status = ruda_paged_attention(env.stream, s, op.tensor(Q), op.tensor(K), op.tensor(V),
@@ -350,8 +340,7 @@ RUDA_TEST(paged_attention_errors) {
   MUST(ruda_paged_schedule_set(s, env.stream, table, 1, length, 1, ids, positions, 4));
   CHECK_FAILS(call(), RUDA_E_ARGUMENT, 1, "schedule has page_size 3, the cache has 4");
   ruda_release(s);
-  sd.page_size = 4;
-  MUST(ruda_paged_schedule_create(env.context, &sd, &s));
+  s = make_schedule(env, 4, 5, 1, 4, 1);
   MUST(ruda_paged_schedule_set(s, env.stream, table, 1, length, 1, ids, positions, 4));
   CHECK_FAILS(call(), RUDA_E_ARGUMENT, 1, "schedule has 4 queries, the rows are 3");
   MUST(ruda_paged_schedule_set(s, env.stream, table, 1, length, 1, ids, positions, 3));
