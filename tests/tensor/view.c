@@ -275,17 +275,27 @@ static void refuses_views(void** state) {
   FAILS(ruda_tensor_permute(t, turn, 2, NULL), RUDA_E_NULL, 3, "out is NULL");
   FAILS(ruda_tensor_permute(q, turn, 2, &out), RUDA_E_SHAPE, 1, "the last axis of Q8_0 must stay last");
 
-  const int64_t begin[2] = {0, 0}, end[2] = {4, 6}, still[2] = {1, 0}, least[2] = {1, INT64_MIN};
+  const int64_t begin[2] = {0, 0}, end[2] = {4, 6}, still[2] = {1, 0};
   FAILS(ruda_tensor_slice(t, NULL, end, NULL, 2, &out), RUDA_E_NULL, 1, "begin is NULL with rank 2");
   FAILS(ruda_tensor_slice(t, begin, NULL, NULL, 2, &out), RUDA_E_NULL, 2, "end is NULL with rank 2");
   FAILS(ruda_tensor_slice(t, begin, end, still, 2, &out), RUDA_E_SHAPE, 3, "step[1] is 0, expected not 0");
-  const int64_t far[2] = {1, INT64_MAX};
-  FAILS(ruda_tensor_slice(t, begin, end, far, 2, &out), RUDA_E_SHAPE, 3, "expected not 0 and within -46");
-  FAILS(ruda_tensor_slice(t, begin, end, least, 2, &out), RUDA_E_SHAPE, 3, "step[1] is -9223372036854775808");
   FAILS(ruda_tensor_slice(t, begin, end, NULL, 1, &out), RUDA_E_SHAPE, 4, "rank is 1, the tensor has 2");
   FAILS(ruda_tensor_slice(t, begin, end, NULL, 2, NULL), RUDA_E_NULL, 5, "out is NULL");
   const int64_t cut[2] = {0, 16}, full[2] = {4, 64};
   FAILS(ruda_tensor_slice(q, cut, full, NULL, 2, &out), RUDA_E_SHAPE, 1, "which cuts a block of 32 of Q8_0");
+  /* Steps past the axis take one element. */
+  const int64_t far_steps[] = {INT64_MAX, INT64_MAX / 2, INT64_MIN / 2, INT64_MIN};
+  for (int i = 0; i < 4; ++i) {
+    const int64_t from[2] = {1, i < 2 ? 2 : -1}, to[2] = {4, i < 2 ? 6 : -7}, by[2] = {2, far_steps[i]};
+    struct model one = packed(2, shape);
+    OK(ruda_tensor_slice(t, from, to, by, 2, &out));
+    one.offset = i < 2 ? 8 : 11;
+    one.shape[0] = 2;
+    one.shape[1] = 1;
+    one.strides[0] = 12;
+    compare(&one, out);
+    OK(ruda_release(out));
+  }
   /* Extremes of begin and end clamp. */
   const int64_t low[2] = {INT64_MIN, INT64_MIN}, high[2] = {INT64_MAX, INT64_MAX}, reverse[2] = {-1, -1};
   OK(ruda_tensor_slice(t, low, high, NULL, 2, &out));
