@@ -90,8 +90,8 @@ typedef struct ruda_rope_params {
  *    (u, v) -> (u c + v s, v c - u s)          RUDA_ROPE_INVERSE
  *  Elements past rotary_dim are copied.
  *
- *  x            in   [tokens, heads, head_dim], any extent may be 0; F32, F16, BF16; last stride 1, other
- *                    strides free
+ *  x            in   [tokens, heads, head_dim], any extent may be 0; F32, F16, BF16; last stride 1, others
+ *                    any
  *  positions    in   [tokens], contiguous; I32, I64; any sign
  *  frequencies  in   optional [rotary_dim / 2], contiguous; F32; used instead of theta and scaling
  *  y            out  as x; may be the very tensor bound to X
@@ -153,15 +153,14 @@ enum {
  *    k_cache[page, positions[i] % page_size] = rope(k[i], positions[i]),   v_cache[same] = v[i]
  *  with page = tables[sequence_ids[i]][positions[i] / page_size].
  *
- *  q            in     [rows, q_heads, head_dim]; F32, F16, BF16; last stride 1, other strides free
+ *  q            in     [rows, q_heads, head_dim]; F32, F16, BF16; last stride 1, others any
  *  k            in     [rows, kv_heads, head_dim]; dtype of q; strides as q; stays as it is
  *  v            in     [rows, kv_heads, value_dim]; dtype of q; strides as q
  *  schedule     in     ruda_paged_schedule of the caches' page_size, at most their pages, at most `rows`
  *                      queries
  *  frequencies  in     optional [rotary_dim / 2], contiguous; F32; used instead of theta and scaling
  *  y            out    as q; may be the very tensor bound to Q
- *  k_cache      inout  [pages, page_size, kv_heads, head_dim]; F32, F16, BF16; last stride 1, other strides
- *                      free
+ *  k_cache      inout  [pages, page_size, kv_heads, head_dim]; F32, F16, BF16; last stride 1, others writable
  *  v_cache      inout  [pages, page_size, kv_heads, value_dim]; dtype of k_cache; strides as k_cache
  *
  *  The turned k is rounded to the dtype of k, then to that of the cache, as the two operators do. Rows at and
@@ -210,15 +209,14 @@ enum {
  *    k_cache[page, p % page_size] = rope(k[i], p),   v_cache[same] = v[i]
  *    out[i] = attention of rope(q[i], p) over keys 0..p of its sequence, the new one among them
  *
- *  q            in     [rows, q_heads, head_dim]; F32, F16, BF16; last stride 1, other strides free
+ *  q            in     [rows, q_heads, head_dim]; F32, F16, BF16; last stride 1, others any
  *  k            in     [rows, kv_heads, head_dim]; dtype of q; strides as q
  *  v            in     [rows, kv_heads, value_dim]; dtype of q; strides as q
  *  schedule     in     ruda_paged_schedule of the caches' page_size, at most their pages, at most `rows`
  *                      queries, one a sequence, sequence_ids ascending (as advance leaves them)
  *  frequencies  in     optional [rotary_dim / 2], contiguous; F32; used instead of theta and scaling
- *  out          out    [rows, q_heads, value_dim]; dtype of q; last stride 1, other strides free
- *  k_cache      inout  [pages, page_size, kv_heads, head_dim]; F32, F16, BF16; last stride 1, other strides
- *                      free
+ *  out          out    [rows, q_heads, value_dim]; dtype of q; last stride 1, others writable
+ *  k_cache      inout  [pages, page_size, kv_heads, head_dim]; F32, F16, BF16; last stride 1, others writable
  *  v_cache      inout  [pages, page_size, kv_heads, value_dim]; dtype of k_cache; strides as k_cache
  *
  *  head_dim and value_dim are 1..1024, q_heads is a multiple of kv_heads. Roundings are those of the three

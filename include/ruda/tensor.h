@@ -52,8 +52,17 @@ enum {
 };
 
 /** Shape, strides and dtype of a tensor. `shape` and `strides` have `rank` entries, in elements, row-major
- *  order (last axis fastest). strides NULL = contiguous. A stride 0 repeats an element; strides may be
- *  negative only in views. */
+ *  order (last axis fastest). strides NULL = contiguous. The stride of an axis of extent 0 or 1 means nothing
+ *  and is not checked. What the headers say of the others:
+ *
+ *  any       0, which repeats an element, and negative ones, which walk backward, among them: operands that
+ *            are read. Such tensors are views: ruda_tensor_slice, ruda_tensor_broadcast
+ *  writable  above 0, and no two elements share memory: operands that are written, ruda_tensor_create,
+ *            ruda_tensor_write, ruda_tensor_fill and the destination of ruda_tensor_copy. "As x" of an output
+ *            is shape and dtype; its strides are any writable ones
+ *
+ *  ruda_tensor_wrap and the imports of DLPack take 0 and above. A stride that is not allowed, or with which
+ *  an offset in bytes may not fit 63 bits, is RUDA_E_SHAPE. */
 typedef struct ruda_tensor_desc {
   uint32_t struct_size, dtype;
   const ruda_ext* next;
@@ -75,11 +84,10 @@ typedef struct ruda_dtype_info {
  *  code). [T] */
 RUDA_API ruda_status RUDA_CALL ruda_dtype_get_info(uint32_t dtype, ruda_dtype_info* inout) RUDA_NX;
 
-/** Makes a tensor on the context's device; its contents are undefined. Strides must be positive, not overlap,
- *  and reach every element. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT
- *  (flags), RUDA_E_SHAPE (rank above 16, negative extent, size overflow, strides), RUDA_E_DTYPE,
- *  RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK, RUDA_E_CAPTURE_UNSAFE, RUDA_E_DEVICE.
- *  [T] */
+/** Makes a tensor on the context's device; its contents are undefined. Strides are any writable ones.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT (flags), RUDA_E_SHAPE
+ *  (rank above 16, negative extent, size overflow, strides), RUDA_E_DTYPE, RUDA_E_OOM_HOST,
+ *  RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK, RUDA_E_CAPTURE_UNSAFE, RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_create(ruda_context context, const ruda_tensor_desc* desc,
                                                   ruda_tensor* out) RUDA_NX;
 
@@ -112,11 +120,11 @@ RUDA_API ruda_status RUDA_CALL ruda_tensor_is_contiguous(ruda_tensor tensor, rud
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_storage_users(ruda_tensor tensor, uint64_t* out) RUDA_NX;
 
-/** Copies host memory, row-major and exactly the tensor's bytes, into the tensor. `data` may be reused on
- *  return. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE (bytes differ), RUDA_E_ARGUMENT (read-only,
- *  stream of another context), RUDA_E_WRONG_STREAM, RUDA_E_CAPTURE_UNSAFE, RUDA_E_STREAM_POISONED,
- *  RUDA_E_DEVICE; for a tensor with gaps, which is written through a copy, also RUDA_E_OOM_HOST,
- *  RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK. [T] */
+/** Copies host memory, row-major and exactly the tensor's bytes, into the tensor. `data` may be reused
+ *  on return. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE (bytes differ, strides not writable),
+ *  RUDA_E_ARGUMENT (read-only, stream of another context), RUDA_E_WRONG_STREAM, RUDA_E_CAPTURE_UNSAFE,
+ *  RUDA_E_STREAM_POISONED, RUDA_E_DEVICE; for a tensor with gaps, which is written through a copy, also
+ *  RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_write(ruda_stream stream, ruda_tensor tensor, const void* data,
                                                  uint64_t bytes) RUDA_NX;
 

@@ -338,12 +338,43 @@ static void refuses_views(void** state) {
   OK(ruda_release(t));
 }
 
+/* What walks backward is read, and not written. */
+static void backward_is_read_only_by_strides(void** state) {
+  (void)state;
+  const int64_t shape[2] = {4, 6}, from[2] = {3, 0}, to[2] = {-5, 6}, by[2] = {-1, 1};
+  ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
+  desc.dtype = RUDA_F32;
+  desc.rank = 2;
+  desc.shape = shape;
+  ruda_tensor t = NULL, back = NULL, copy = NULL, other = NULL;
+  float values[24], got[24];
+  for (int i = 0; i < 24; ++i) values[i] = (float)i;
+  OK(ruda_tensor_create(context, &desc, &t));
+  OK(ruda_tensor_create(context, &desc, &other));
+  OK(ruda_tensor_write(stream, t, values, sizeof values));
+  OK(ruda_tensor_slice(t, from, to, by, 2, &back));
+  OK(ruda_tensor_read(stream, back, got, sizeof got));
+  for (int i = 0; i < 24; ++i) assert_true(got[i] == values[(3 - i / 6) * 6 + i % 6]);
+  OK(ruda_tensor_cast(stream, back, RUDA_F64, &copy));
+  OK(ruda_tensor_copy(stream, back, other));
+  assert_int_equal(ruda_tensor_write(stream, back, values, sizeof values), RUDA_E_SHAPE);
+  assert_int_equal(ruda_tensor_fill(stream, back, 7), RUDA_E_SHAPE);
+  assert_int_equal(ruda_tensor_copy(stream, other, back), RUDA_E_SHAPE);
+  OK(ruda_tensor_read(stream, t, got, sizeof got));
+  assert_memory_equal(got, values, sizeof got);
+  OK(ruda_release(copy));
+  OK(ruda_release(other));
+  OK(ruda_release(back));
+  OK(ruda_release(t));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_chains),
       cmocka_unit_test(reshape_says_view_or_copy),
       cmocka_unit_test(counts_users_of_a_storage),
       cmocka_unit_test(refuses_views),
+      cmocka_unit_test(backward_is_read_only_by_strides),
   };
   return cmocka_run_group_tests_name("view", tests, setup, teardown);
 }
