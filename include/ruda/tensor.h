@@ -44,6 +44,16 @@ enum {
   RUDA_Q6_K = 270
 };
 
+/** What becomes of numbers beyond the largest of an FP8 dtype, infinity among them: of those that lie beyond
+ *  it after rounding to nearest even as if it went on. NaN stays NaN. */
+enum {
+  RUDA_OVERFLOW_DEFAULT = 0,  /* infinity where there is one, else the largest: F8E5M2 infinity, F8E4M3 448;
+                                 as PyTorch 2.13 */
+  RUDA_OVERFLOW_SATURATE = 1, /* the largest: F8E5M2 57344, F8E4M3 448; as ONNX with saturate and NVIDIA's
+                                 satfinite */
+  RUDA_OVERFLOW_NONFINITE = 2 /* infinity where there is one, else NaN; as ONNX without saturate */
+};
+
 /** Flags of ruda_tensor_desc. The low 8 bits are log2 of the address alignment in bytes that may be relied
  *  on; 0 means 64 bytes, what the library's own allocations have. */
 enum {
@@ -183,22 +193,30 @@ RUDA_API ruda_status RUDA_CALL ruda_tensor_reshape(ruda_stream stream, ruda_tens
 RUDA_API ruda_status RUDA_CALL ruda_tensor_contiguous(ruda_stream stream, ruda_tensor tensor,
                                                       ruda_tensor* out) RUDA_NX;
 
-/** A contiguous copy with another dtype. To a float: round to nearest even, F8E4M3 saturates. From a float to
- *  an integer: toward zero, saturating, NaN becomes 0. Between integers: saturating. To BOOL: 1 where not
- *  zero. From a block format: its exact values, rounded to the float dtype asked for. FP8 and FP4 are
- *  encodings, never integers. Status: as ruda_tensor_contiguous, RUDA_E_DTYPE (to a block format, or from one
- *  to an integer). [T] */
+/** A contiguous copy with another dtype. To a float: round to nearest even; what is beyond its largest number
+ *  becomes infinity where the dtype has one, else the largest (F8E4M3 448, F4E2M1 6); ruda_tensor_convert has
+ *  the choice. From a float to an integer: toward zero, saturating, NaN becomes 0. Between integers:
+ *  saturating. To BOOL: 1 where not zero. From a block format: its exact values, rounded to the float dtype
+ *  asked for. FP8 and FP4 are encodings, never integers. Status: as ruda_tensor_contiguous, RUDA_E_DTYPE (to
+ *  a block format, or from one to an integer). [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_cast(ruda_stream stream, ruda_tensor tensor, uint32_t dtype,
                                                 ruda_tensor* out) RUDA_NX;
 
-/** Copies `from` into `to`: same shape, any strides, dtypes converted as in ruda_tensor_cast. The two must
- *  not overlap. `from` may belong to another context, of another device or backend, when it is contiguous
- *  and of the dtype of `to`: the copy is ordered after its last writer, goes from device to device where
- *  there is a way and through the host, waiting, where there is none; it is not capturable.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_OVERLAP, RUDA_E_ARGUMENT (`to`
- *  is read-only, stream of another context), RUDA_E_UNSUPPORTED (`from` of another context has strides),
- *  RUDA_E_WRONG_STREAM, RUDA_E_STREAM_POISONED, RUDA_E_CAPTURE_UNSAFE, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE,
- *  RUDA_E_BUDGET, RUDA_E_CALLBACK, RUDA_E_DEVICE. [T] */
+/** As ruda_tensor_cast, with a choice of RUDA_OVERFLOW_* for the dtypes F8E4M3 and F8E5M2; for others
+ *  `overflow` is RUDA_OVERFLOW_DEFAULT. A tensor that is of the dtype already keeps its bits.
+ *  Status: as ruda_tensor_cast, RUDA_E_ARGUMENT (overflow). [T] */
+RUDA_API ruda_status RUDA_CALL ruda_tensor_convert(ruda_stream stream, ruda_tensor tensor, uint32_t dtype,
+                                                   uint32_t overflow, ruda_tensor* out) RUDA_NX;
+
+/** Copies `from`, of any strides, into `to`, of the same shape and any writable strides; dtypes are
+ *  converted as in ruda_tensor_cast. The two must not overlap. `from` may belong to another context, of
+ *  another device or backend, when it is contiguous and of the dtype of `to`: the copy is ordered after its
+ *  last writer, goes from device to device where there is a way and through the host, waiting, where there
+ *  is none; it is not capturable. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE, RUDA_E_DTYPE,
+ *  RUDA_E_OVERLAP, RUDA_E_ARGUMENT (`to` is read-only, stream of another context), RUDA_E_UNSUPPORTED
+ *  (`from` of another context has strides), RUDA_E_WRONG_STREAM, RUDA_E_STREAM_POISONED,
+ *  RUDA_E_CAPTURE_UNSAFE, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK,
+ *  RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_copy(ruda_stream stream, ruda_tensor from, ruda_tensor to) RUDA_NX;
 
 /** Exports a tensor by DLPack 1.x; the result holds a reference until its deleter is called. consumer =

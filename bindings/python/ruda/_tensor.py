@@ -359,10 +359,11 @@ class Tensor(Handle):
         _raw.ruda_tensor_fill(op_stream(stream, self)[0], self._h, value)
         return self
 
-    def cast(self, dtype, *, stream=None):
-        """A contiguous copy of another dtype."""
+    def cast(self, dtype, *, overflow=0, stream=None):
+        """A contiguous copy of another dtype. overflow, an Overflow, for F8E4M3 and F8E5M2: what becomes of
+        numbers beyond the largest; by default infinity, 448 in F8E4M3."""
         s, context = op_stream(stream, self)
-        return wrap("tensor", _raw.ruda_tensor_cast(s, self._h, dtype_from(dtype)), context)
+        return wrap("tensor", _raw.ruda_tensor_convert(s, self._h, dtype_from(dtype), overflow), context)
 
     def contiguous(self, *, stream=None):
         s, context = op_stream(stream, self)

@@ -26,6 +26,18 @@ static class ArgumentTests {
     using (Context c = new Context(Backend.Cpu)) using (Stream s = new Stream(c)) action(c, s);
   }
 
+  public static void Overflows() {
+    With((c, s) => {
+      Tensor x = Tensor.From(s, c, new float[] { 1000, -1e9f }, 2);
+      Test.Check(x.Cast(s, DType.F8E4M3).ToArray<byte>(s).SequenceEqual(new byte[] { 0x7E, 0xFE }), "default");
+      Test.Check(x.Cast(s, DType.F8E4M3, Overflow.Nonfinite).ToArray<byte>(s).SequenceEqual(new byte[] { 0x7F, 0xFF }),
+                 "NaN");
+      Test.Check(x.Cast(s, DType.F8E5M2, Overflow.Saturate).ToArray<byte>(s).SequenceEqual(new byte[] { 0x64, 0xFB }),
+                 "saturating");
+      Fails("overflow is 1 with dtype F16", () => x.Cast(s, DType.F16, Overflow.Saturate));
+    });
+  }
+
   public static void Schedules() {
     With((c, s) => {
       using (PagedSchedule schedule = new PagedSchedule(c, 2, 4, 2, 2, 2)) {

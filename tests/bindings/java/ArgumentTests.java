@@ -7,6 +7,7 @@ import io.ruda.Context;
 import io.ruda.DType;
 import io.ruda.NativeHandle;
 import io.ruda.Ops;
+import io.ruda.Overflow;
 import io.ruda.PagedSchedule;
 import io.ruda.Plan;
 import io.ruda.PlanBuilder;
@@ -101,6 +102,18 @@ final class ArgumentTests {
       }
       Tests.check(Float.isNaN(Tensor.from(s, c, DType.F32, new double[] {Double.NaN}, 1).toFloats(s)[0]), "NaN as F32");
       refuses("data is null", () -> Tensor.from(s, c, DType.I8, (double[]) null, 1));
+    }
+  }
+
+  public static void overflow() {
+    try (Context c = new Context(Backend.CPU); Stream s = new Stream(c)) {
+      Tensor x = Tensor.from(s, c, new float[] {1000, -1e9f}, 2);
+      Tests.check(Arrays.equals(x.cast(s, DType.F8E4M3).toBytes(s), new byte[] {0x7E, (byte) 0xFE}), "default");
+      Tests.check(Arrays.equals(x.cast(s, DType.F8E4M3, Overflow.NONFINITE).toBytes(s), new byte[] {0x7F, -1}), "NaN");
+      Tests.check(Arrays.equals(x.cast(s, DType.F8E5M2, Overflow.SATURATE).toBytes(s), new byte[] {0x64, (byte) 0xFB}),
+          "saturating");
+      refuses("overflow is -1, expected 0 or more", () -> x.cast(s, DType.F8E4M3, -1));
+      fails("overflow is 1 with dtype F16", () -> x.cast(s, DType.F16, Overflow.SATURATE));
     }
   }
 

@@ -306,6 +306,25 @@ class HugeNumbersTest(unittest.TestCase):
         sizes = dict(page_size=2, pages=2, max_sequences=1, max_queries=1, max_table_pages=1)
         self.refuses(OverflowError, "page_size is -1, expected 0 to", ruda.PagedSchedule, ctx, **{**sizes, "page_size": -1})
 
+    def test_overflow(self):
+        x = self.ctx.tensor([1000.0, -1e9, 1.0])
+        for dtype, overflow, codes in (
+            ("F8E4M3", ruda.Overflow.DEFAULT, [0x7E, 0xFE, 0x38]),
+            ("F8E4M3", ruda.Overflow.SATURATE, [0x7E, 0xFE, 0x38]),
+            ("F8E4M3", ruda.Overflow.NONFINITE, [0x7F, 0xFF, 0x38]),
+            ("F8E5M2", ruda.Overflow.DEFAULT, [0x64, 0xFC, 0x3C]),
+            ("F8E5M2", ruda.Overflow.SATURATE, [0x64, 0xFB, 0x3C]),
+            ("F8E5M2", ruda.Overflow.NONFINITE, [0x64, 0xFC, 0x3C]),
+        ):
+            self.assertEqual(list(x.cast(dtype, overflow=overflow).tobytes()), codes)
+            with ruda.plans.copy(self.ctx, x=x, dtype=dtype, overflow=overflow) as plan:
+                y = self.ctx.empty(3, dtype)
+                plan(x=x, y=y)
+                self.assertEqual(list(y.tobytes()), codes)
+        self.refuses(ruda.ArgumentError, "overflow is 3, expected 0..2", x.cast, "F8E4M3", overflow=3)
+        self.refuses(ruda.ArgumentError, "overflow is 1 with dtype F16", x.cast, "F16", overflow=1)
+        self.refuses(OverflowError, "overflow is -1, expected 0 to", x.cast, "F8E4M3", overflow=-1)
+
     def test_booleans_are_no_dtype(self):
         x = self.ctx.tensor([1.0])
         for call in (

@@ -323,8 +323,17 @@ public final class Tensor extends NativeHandle {
 
   /** A contiguous copy of another dtype. */
   public Tensor cast(Stream stream, int dtype) {
+    return cast(stream, dtype, Overflow.DEFAULT);
+  }
+
+  /**
+   * As cast; overflow, a constant of Overflow, says for F8E4M3 and F8E5M2 what becomes of numbers beyond the largest. By
+   * default infinity, 448 in F8E4M3.
+   */
+  public Tensor cast(Stream stream, int dtype, int overflow) {
     long[] made = new long[1];
-    with(p -> Raw.ruda_tensor_cast(p[0], p[1], unsigned("dtype", dtype), made), need("stream", stream), this);
+    with(p -> Raw.ruda_tensor_convert(p[0], p[1], unsigned("dtype", dtype), unsigned("overflow", overflow), made),
+        need("stream", stream), this);
     return new Tensor(made[0]);
   }
 
