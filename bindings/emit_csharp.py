@@ -105,13 +105,18 @@ def operators(api):
         outs = api.eager_outputs(op)
         if any(kind != "tensor" for _, kind in outs):
             continue
-        required, optional, passed = ["Stream stream"], [], ["NativeObject.Raw(stream, StreamHandle.Null)"]
+        required, optional, passed = ["Stream stream"], [], ['Need.H("stream", stream)']
         checks = []
         for p, kind, from_struct in api.eager_inputs(op):
             name = safe(api.name_of(op, p.name))
             if kind.startswith("in:"):
                 declared, default = f"{class_of(kind[3:])} {name}", "null"
-                passed.append(f"NativeObject.Raw({name}, {camel(kind[3:])}Handle.Null)")
+                free = from_struct or api.eager_default(op, p.name, kind)
+                passed.append(
+                    f"NativeObject.Raw({name}, {camel(kind[3:])}Handle.Null)"
+                    if free
+                    else f'Need.H("{name.lstrip("@")}", {name})'
+                )
             else:
                 declared, default = f"{TYPES[kind]} {name}", {"bool": "false", "text": "null"}.get(
                     kind, "0"
@@ -160,13 +165,15 @@ def operators(api):
             if kind.endswith("_ARRAY"):
                 type_ = "double[]" if kind[0] == "F" else "long[]"
             elif not type_:
-                type_ = {"F": "double", "B": "bool"}.get(kind[0], "long")
+                type_ = {"F": "double", "B": "bool", "U64": "ulong"}.get(kind if kind == "U64" else kind[0], "long")
+            is_value = type_ in ("double", "bool", "long", "ulong")
+            given = name
             if is_optional(api, op, f, kind, part):
-                mark = "?" if type_ in ("double", "bool", "long") else ""
-                optional.append(f"{type_}{mark} {name} = null")
+                optional.append(f"{type_}{'?' if is_value else ''} {name} = null")
             else:
                 (operands if kind == "TENSOR" else required).append(f"{type_} {name}")
-            body.append(f'.Set("{named}", {name})')
+                given = name if is_value else f'Need.Given("{name.lstrip("@")}", {name})'
+            body.append(f'.Set("{named}", {given})')
         arguments = [*operands, *required, *optional, "PlanOptions options = null"]
         lines += [
             xml(op.desc.doc + "\n\n" + op.plan_create.doc, "    "),

@@ -86,15 +86,16 @@ def constants(groups, files):
 
 def method(api, op, inputs):
     """One overload: with the given inputs, the others at their defaults."""
-    declared, passed, objects = ["Stream stream"], ["p[0]"], ["stream"]
-    for p, kind, _ in api.eager_inputs(op):
+    declared, passed, objects = ["Stream stream"], ["p[0]"], ['NativeHandle.need("stream", stream)']
+    for p, kind, from_struct in api.eager_inputs(op):
         name = safe(api.name_of(op, p.name))
         if p.name not in inputs:
             passed.append("null" if kind == "text" else "0")
         elif kind.startswith("in:"):
             declared.append(f"{HANDLE_CLASSES.get(kind[3:], 'NativeHandle')} {name}")
             passed.append(f"p[{len(objects)}]")
-            objects.append(name)
+            free = from_struct or api.eager_default(op, p.name, kind)
+            objects.append(name if free else f'NativeHandle.need("{name}", {name})')
         elif kind == "text":
             declared.append(f"String {name}")
             passed.append(f"NativeHandle.text({name})")

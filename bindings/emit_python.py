@@ -77,7 +77,7 @@ def operators(api):
     lines = [
         HEAD.format("Operators: each call makes its outputs."),
         "from . import _raw",
-        "from ._core import given, op_stream, wrap",
+        "from ._core import given, op_stream, optional, wrap",
         "from ._numbers import axis_mask, needed",
         "from ._tensor import dtype_or_default\n",
     ]
@@ -96,7 +96,8 @@ def operators(api):
             default = default_of(kind)
             if kind.startswith("in:"):
                 handles.append(name)
-                passed.append(f'given({name}, "{kind[3:]}", "{p.name}")')
+                free = from_struct or api.eager_default(op, p.name, kind)
+                passed.append(f'{"optional" if free else "given"}({name}, "{kind[3:]}", "{p.name}")')
             elif api.is_mask(op, p.name):
                 passed.append(f'axis_mask("{p.name}", {name}, {safe(api.axes_operand(op))})')
                 default = "None"
@@ -189,7 +190,7 @@ def plans(api):
     ]
     names = []
     for op in api.plannable():
-        arguments, typed, passed = [], [], []
+        arguments, typed, passed, needed = [], [], [], []
         for f, kind, part in api.fillable(op):
             if not kind:
                 continue
@@ -200,12 +201,14 @@ def plans(api):
             typed.append(f"{name}: Optional[{said}] = None" if optional else f"{name}: {said}")
             value = f'axis_mask("{f.name}", {name}, {safe(api.axes_operand(op))})' if mask else name
             passed.append(f'"{api.name_of(op, f.name)}": {value}')
+            if not optional:
+                needed.append(api.name_of(op, f.name))
         doc = op.desc.doc + "\n\n" + op.plan_create.doc + mask_doc(api, op)
         lines += [
             "",
             f"def {safe(op.name)}(context, *, {', '.join(arguments)}, **options):",
             f"    {quote(doc, '    ')}",
-            f'    return make(context, "{op.name}", {{{", ".join(passed)}}}, options)',
+            f'    return make(context, "{op.name}", {{{", ".join(passed)}}}, options, {tuple(needed)!r})',
             "",
         ]
         stub.append(

@@ -5,6 +5,7 @@
  * value begins with a tag:
  *   n                                       nothing: the field keeps its default
  *   i number                                integer
+ *   u bits                                  unsigned integer: from 2^63 on for fields of 64 bits
  *   f bits                                  double
  *   h handle                                any handle
  *   T tensor                                a tensor as an operand
@@ -114,6 +115,21 @@ static ruda_status rudax_store_integer(const rudax_reader* r, const rudax_field*
   }
 }
 
+/* Unsigned: what no signed number holds is for fields that hold all of them. */
+static ruda_status rudax_store_unsigned(const rudax_reader* r, const rudax_field* field, int64_t bits,
+                                        void* at) {
+  if (bits >= 0) return rudax_store_integer(r, field, bits, at);
+  if (field->kind != RUDAX_U64)
+    return rudax_fail(RUDA_E_ARGUMENT, "%s: %s is %llu, expected at most %llu", r->op, field->name,
+                      (unsigned long long)bits,
+                      field->kind == RUDAX_I64   ? (unsigned long long)INT64_MAX
+                      : field->kind == RUDAX_U32 ? (unsigned long long)UINT32_MAX
+                      : field->kind == RUDAX_I32 ? (unsigned long long)INT32_MAX
+                                                 : 1ULL);
+  memcpy(at, &bits, sizeof bits);
+  return RUDA_OK;
+}
+
 static ruda_status rudax_store_double(const rudax_field* field, double value, void* at) {
   if (field->kind == RUDAX_F32 || field->kind == RUDAX_F32_ARRAY) {
     const float v = (float)value;
@@ -209,7 +225,8 @@ static ruda_status rudax_read_many(rudax_reader* r, const rudax_field* field, in
 
 static const char* rudax_tag_name(int64_t tag) {
   switch (tag) {
-    case 'i': return "integer";
+    case 'i':
+    case 'u': return "integer";
     case 'f': return "number";
     case 'h': return "object";
     case 'T':
@@ -251,8 +268,9 @@ static ruda_status rudax_read_value(rudax_reader* r, const rudax_field* field, c
   if ((field->kind == RUDAX_TEXT && tag == 's') || (real_array && tag == 'g') ||
       (field->kind >= RUDAX_U32_ARRAY && !real_array && tag == 'a'))
     return rudax_read_many(r, field, tag, desc);
-  const int fits = (field->kind == RUDAX_HANDLE && tag == 'h') || (is_real && (tag == 'f' || tag == 'i')) ||
-                   (is_integer && tag == 'i');
+  const int fits = (field->kind == RUDAX_HANDLE && tag == 'h') ||
+                   (is_real && (tag == 'f' || tag == 'i' || tag == 'u')) ||
+                   (is_integer && (tag == 'i' || tag == 'u'));
   if (!fits)
     return rudax_fail(RUDA_E_ARGUMENT, "%s: %s cannot hold a value of kind %s, expected %s", r->op,
                       field->name, rudax_tag_name(tag), rudax_kind_name(field->kind));
@@ -268,6 +286,9 @@ static ruda_status rudax_read_value(rudax_reader* r, const rudax_field* field, c
     memcpy(&number, &value, sizeof number);
     return rudax_store_double(field, number, at);
   }
+  if (tag == 'u')
+    return is_real ? rudax_store_double(field, (double)(uint64_t)value, at)
+                   : rudax_store_unsigned(r, field, value, at);
   return is_real ? rudax_store_double(field, (double)value, at) : rudax_store_integer(r, field, value, at);
 }
 

@@ -155,9 +155,15 @@ static int rudapy_real(PyObject* object, const char* name, size_t bytes, void* t
   if (value == -1 && PyErr_Occurred()) {
     if (PyErr_ExceptionMatches(PyExc_TypeError))
       PyErr_Format(PyExc_TypeError, "%s is %R, expected a number", name, object);
+    else if (PyErr_ExceptionMatches(PyExc_OverflowError))
+      PyErr_Format(PyExc_OverflowError, "%s is %R, expected a finite F64", name, object);
     return 0;
   }
   const float single = (float)value;
+  if (bytes == sizeof single && isinf(single) && !isinf(value)) {
+    PyErr_Format(PyExc_OverflowError, "%s is %R, expected a finite F32", name, object);
+    return 0;
+  }
   memcpy(to, bytes == sizeof single ? (const void*)&single : (const void*)&value, bytes);
   return 1;
 }

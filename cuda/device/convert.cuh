@@ -126,7 +126,16 @@ __device__ inline uint64_t load_unsigned(uint32_t dtype, const void* p, int64_t 
   }
 }
 
-// F8E4M3 saturates, F8E5M2 knows infinity.
+// The FP8 dtypes with the other answer to overflow, as dtype codes of store_real.
+enum : uint32_t { nonfinite_e4m3 = 0x10000 | RUDA_F8E4M3, saturating_e5m2 = 0x10000 | RUDA_F8E5M2 };
+
+inline uint32_t with_overflow(uint32_t dtype, uint32_t overflow) {
+  if (dtype == RUDA_F8E4M3 && overflow == RUDA_OVERFLOW_NONFINITE) return nonfinite_e4m3;
+  if (dtype == RUDA_F8E5M2 && overflow == RUDA_OVERFLOW_SATURATE) return saturating_e5m2;
+  return dtype;
+}
+
+// F8E4M3 saturates, F8E5M2 knows infinity; the other two are the other way around.
 __device__ inline void store_real(uint32_t dtype, void* p, int64_t i, double x) {
   switch (dtype) {
     case RUDA_F64: static_cast<double*>(p)[i] = x; return;
@@ -135,6 +144,12 @@ __device__ inline void store_real(uint32_t dtype, void* p, int64_t i, double x) 
     case RUDA_BF16: static_cast<__nv_bfloat16*>(p)[i] = __double2bfloat16(x); return;
     case RUDA_F8E4M3:
       static_cast<uint8_t*>(p)[i] = __nv_cvt_double_to_fp8(x, __NV_SATFINITE, __NV_E4M3);
+      return;
+    case nonfinite_e4m3:
+      static_cast<uint8_t*>(p)[i] = __nv_cvt_double_to_fp8(x, __NV_NOSAT, __NV_E4M3);
+      return;
+    case saturating_e5m2:
+      static_cast<uint8_t*>(p)[i] = __nv_cvt_double_to_fp8(x, __NV_SATFINITE, __NV_E5M2);
       return;
     default: static_cast<uint8_t*>(p)[i] = __nv_cvt_double_to_fp8(x, __NV_NOSAT, __NV_E5M2); return;
   }

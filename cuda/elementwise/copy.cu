@@ -448,7 +448,8 @@ Verdict prepare(const Problem& p, Prepare& prep) {
 void run(const Launch& l) {
   const State& s = l.state<State>();
   if (s.at.elements == 0) return;
-  const uint32_t x = x_of(l.problem).dtype, y = y_of(l.problem).dtype;
+  const uint32_t x = x_of(l.problem).dtype;
+  const uint32_t y = with_overflow(y_of(l.problem).dtype, l.problem.as<ruda_copy_desc>().overflow);
   const unsigned blocks = strided_blocks(s.at.elements);
   const bool decoded = visit_block(x, [&](auto tag) {
     copy_decode<decltype(tag)::dtype><<<blocks, strided_threads, 0, stream_of(l)>>>(

@@ -106,11 +106,10 @@ enum {
 /** Row i of k and v is written at query i's position: cache[page, position % page_size] = row, with
  *  page = tables[sequence_ids[i]][positions[i] / page_size].
  *
- *  k         in     [rows, kv_heads, head_dim]; F32, F16, BF16; last stride 1, other strides free
+ *  k         in     [rows, kv_heads, head_dim]; F32, F16, BF16; last stride 1, others any
  *  v         in     optional, with v_cache: [rows, kv_heads, value_dim]; dtype of k; strides as k
  *  schedule  in     ruda_paged_schedule of the cache's page_size, at most its pages, at most `rows` queries
- *  k_cache   inout  [pages, page_size, kv_heads, head_dim]; F32, F16, BF16; last stride 1, other strides
- *                   free
+ *  k_cache   inout  [pages, page_size, kv_heads, head_dim]; F32, F16, BF16; last stride 1, others writable
  *  v_cache   inout  [pages, page_size, kv_heads, value_dim]; dtype of k_cache; may be the very tensor of
  *                   k_cache, which then holds the rows of v
  *
@@ -190,12 +189,12 @@ enum { RUDA_PAGED_ATTENTION_WANT_LSE = 1 };
  *    out = sum_j exp(x_j) v_j / sum_j exp(x_j),   lse = ln(sum_j exp(x_j))
  *  A query that sees no key gives out = 0 and lse = -infinity.
  *
- *  q         in   [queries, q_heads, head_dim]; F32, F16, BF16; last stride 1, other strides free
- *  k         in   [pages, page_size, kv_heads, head_dim]; F32, F16, BF16; last stride 1, other strides free
+ *  q         in   [queries, q_heads, head_dim]; F32, F16, BF16; last stride 1, others any
+ *  k         in   [pages, page_size, kv_heads, head_dim]; F32, F16, BF16; last stride 1, others any
  *  v         in   [pages, page_size, kv_heads, value_dim]; dtype of k; strides as k
  *  schedule  in   ruda_paged_schedule of the cache's page_size, at most its pages, at most `queries` queries
- *  out       out  [queries, q_heads, value_dim]; dtype of q; last stride 1, other strides free
- *  lse       out  optional [queries, q_heads]; F32; any strides; natural logarithm
+ *  out       out  [queries, q_heads, value_dim]; dtype of q; last stride 1, others writable
+ *  lse       out  optional [queries, q_heads]; F32; any writable strides; natural logarithm
  *
  *  head_dim and value_dim are 1..1024, q_heads is a multiple of kv_heads. Rows at and past the schedule's
  *  query count are neither read nor written, so one plan serves every step. Cache slots past a history's

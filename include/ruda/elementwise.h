@@ -12,7 +12,7 @@ RUDA_BEGIN
 /** Slots of copy. */
 enum { RUDA_COPY_X = 0, RUDA_COPY_Y = 1 };
 
-/** y[i] = convert(x[i]): any strides on both sides, conversions as ruda_tensor_cast says.
+/** y[i] = convert(x[i]): conversions as ruda_tensor_cast says.
  *
  *  x  in   any shape, any strides; any dtype
  *  y  out  shape of x, any writable strides; any dtype but block formats (those only from the same dtype) */
@@ -22,14 +22,16 @@ typedef struct ruda_copy_desc {
   const ruda_plan_options* options; /* NULL = defaults */
   const ruda_tensor_desc* x;
   const ruda_tensor_desc* y; /* NULL = contiguous, of `dtype` */
+  uint32_t overflow;         /* RUDA_OVERFLOW_*, where y is F8E4M3 or F8E5M2; 0 = RUDA_OVERFLOW_DEFAULT */
+  uint32_t reserved;
 } ruda_copy_desc;
 #define RUDA_COPY_DESC_INIT \
-  { (uint32_t)sizeof(ruda_copy_desc), 0, NULL, NULL, NULL, NULL }
+  { (uint32_t)sizeof(ruda_copy_desc), 0, NULL, NULL, NULL, NULL, 0, 0 }
 
 /** Makes a plan for copy. Exact where the dtypes allow it, else one rounding to nearest even; deterministic;
  *  capturable.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT (options), RUDA_E_SHAPE,
- *  RUDA_E_DTYPE, RUDA_E_UNSUPPORTED. [T] */
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT (options, overflow),
+ *  RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_UNSUPPORTED. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_copy_plan_create(ruda_context context, const ruda_copy_desc* desc,
                                                      ruda_plan* out) RUDA_NX;
 

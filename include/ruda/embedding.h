@@ -17,7 +17,7 @@ enum { RUDA_EMBEDDING_TABLE = 0, RUDA_EMBEDDING_IDS = 1, RUDA_EMBEDDING_Y = 2 };
  *  table  in   [rows, cols]; F32, F16, BF16 with dense rows (last stride 1), or Q4_0, Q4_1, Q5_0, Q5_1, Q8_0,
  *              Q4_K, Q5_K, Q6_K, contiguous, at any address, read where it lies
  *  ids    in   [..], rank 0..15, each 0 <= id < rows; I32, I64, U32; any strides
- *  y      out  [.., cols]; F32, F16, BF16; rows dense
+ *  y      out  [.., cols]; F32, F16, BF16; last stride 1, others writable
  *
  *  A value is rounded once to the dtype of y; those of block formats are rounded to F32 before, in which they
  *  are defined. */

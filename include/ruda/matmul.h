@@ -36,7 +36,7 @@ enum {
  *                dtype of a; F16 or BF16 with an F32 a; either FP8 with an FP8 a; any strides
  *  bias     in   [n], optional; F32, F16 or BF16; contiguous
  *  c        out  [.., m, n]; F32 or the dtype of a; with FP8 operands F32, F16 or BF16 (the default
- *                there); last stride 1, other strides free
+ *                there); last stride 1, others writable
  *  a_scale  in   [1], optional, F32, FP8 operands only: what an element of a is multiplied by; absent = 1
  *  b_scale  in   [1], likewise of b
  *
@@ -103,7 +103,7 @@ enum {
  *  y[.., j] = g / (1 + e^-g) * p with g the product of row j and p that of row n / 2 + j. Both save launches
  *  and passes over memory where one token goes through a layer.
  *
- *  x        in   [.., k], rank 1..16; F32, BF16; rows dense (last stride 1), other strides free
+ *  x        in   [.., k], rank 1..16; F32, BF16; rows dense (last stride 1), others any
  *  weights  in   [n, k], contiguous, at any even address; Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 (k a multiple of 32),
  *                Q4_K, Q5_K, Q6_K (k a multiple of 256); read where they lie, never copied
  *  bias     in   [n], optional; F32, BF16; contiguous; none where gated

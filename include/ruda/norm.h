@@ -14,8 +14,7 @@ enum { RUDA_RMS_NORM_X = 0, RUDA_RMS_NORM_GAMMA = 1, RUDA_RMS_NORM_Y = 2 };
 
 /** y[.., i] = x[.., i] / sqrt(mean_j(x[.., j]^2) + eps) * gamma[i], over the last axis.
  *
- *  x      in   [.., cols], rank 1..16, cols > 0; F32, F16, BF16; rows dense (last stride 1), other strides
- *              free
+ *  x      in   [.., cols], rank 1..16, cols > 0; F32, F16, BF16; rows dense (last stride 1), others any
  *  gamma  in   [cols], contiguous; F32
  *  y      out  as x; may be the very tensor bound to X
  *
@@ -50,7 +49,7 @@ enum { RUDA_SOFTMAX_X = 0, RUDA_SOFTMAX_Y = 1 };
 
 /** y[.., i] = e^x[.., i] / sum_j(e^x[.., j]), over the last axis.
  *
- *  x  in   [.., cols], rank 1..16; F32, F16, BF16; rows dense (last stride 1), other strides free
+ *  x  in   [.., cols], rank 1..16; F32, F16, BF16; rows dense (last stride 1), others any
  *  y  out  as x; may be the very tensor bound to X
  *
  *  Computed in F32; the result is rounded once to the dtype of x. */
@@ -82,7 +81,7 @@ enum { RUDA_LOG_SOFTMAX_X = 0, RUDA_LOG_SOFTMAX_Y = 1 };
 
 /** y[.., i] = x[.., i] - log(sum_j(e^x[.., j])), over the last axis.
  *
- *  x  in   [.., cols], rank 1..16; F32, F16, BF16; rows dense (last stride 1), other strides free
+ *  x  in   [.., cols], rank 1..16; F32, F16, BF16; rows dense (last stride 1), others any
  *  y  out  as x; may be the very tensor bound to X
  *
  *  Computed in F32; the result is rounded once to the dtype of x. */

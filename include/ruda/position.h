@@ -29,7 +29,7 @@ enum {
 enum {
   RUDA_ROPE_SCALING_NONE = 0,
   RUDA_ROPE_SCALING_LINEAR = 1,  /* f_i / factor */
-  RUDA_ROPE_SCALING_DYNAMIC = 2, /* theta * (factor * s / original - (factor - 1))^(r / (r - 2)), r =
+  RUDA_ROPE_SCALING_DYNAMIC = 2, /* theta * (1 + factor * (s - original) / original)^(r / (r - 2)), r =
                                     rotary_dim, s = max(seq_len, original) */
   RUDA_ROPE_SCALING_YARN = 3,    /* a ramp over i between f_i (fast) and f_i / factor (slow) */
   RUDA_ROPE_SCALING_LLAMA3 = 4,  /* by wavelength: kept, divided by factor, or in between */
@@ -39,7 +39,26 @@ enum {
 /** Flags of ruda_rope_params. */
 enum { RUDA_ROPE_EXACT_RAMP = 1 /* yarn: the ends of the ramp are not rounded outward to whole pairs */ };
 
-/** What turns by how much. The names follow the keys of rope_parameters in a Hugging Face config.json. */
+/** What turns by how much. The names follow the keys of rope_parameters in a Hugging Face config.json. All
+ *  doubles are finite; a value out of its range is refused by name, under "always" whatever the scaling:
+ *
+ *  rotary_dim             always: even, 0..head_dim; dynamic: at least 4
+ *  theta                  above 0, yarn: above 1
+ *  factor                 linear, dynamic, yarn, llama3: above 0; longrope: 0 or more
+ *  attention_factor       always: 0, or above 0 as F32 and not above the largest F32
+ *  low_frequency_factor   llama3: 0 or more
+ *  high_frequency_factor  llama3: above low_frequency_factor
+ *  beta_fast, beta_slow   yarn: above 0, beta_fast not below beta_slow
+ *  mscale, mscale_all_dim always: 0 or more
+ *  original_positions     dynamic, yarn, llama3, longrope: above 0; longrope: above 1 where the attention
+ *                         factor divides by its logarithm: with attention_factor 0 and a factor above 1
+ *  seq_len                always: 0 or more
+ *  short, long factors    longrope: above 0
+ *  flags                  always: no unknown bits
+ *
+ *  What follows from them is checked as well: a frequency above the largest F32 (a factor near 0 or a small
+ *  theta makes one), a theta that dynamic makes infinite and an attention factor out of its range are
+ *  refused. */
 typedef struct ruda_rope_params {
   uint32_t struct_size, pairing; /* RUDA_ROPE_HALF (default), RUDA_ROPE_INTERLEAVED */
   const ruda_ext* next;
@@ -71,15 +90,15 @@ typedef struct ruda_rope_params {
  *    (u, v) -> (u c + v s, v c - u s)          RUDA_ROPE_INVERSE
  *  Elements past rotary_dim are copied.
  *
- *  x            in   [tokens, heads, head_dim], any extent may be 0; F32, F16, BF16; last stride 1, other
- *                    strides free
+ *  x            in   [tokens, heads, head_dim], any extent may be 0; F32, F16, BF16; last stride 1, others
+ *                    any
  *  positions    in   [tokens], contiguous; I32, I64; any sign
  *  frequencies  in   optional [rotary_dim / 2], contiguous; F32; used instead of theta and scaling
  *  y            out  as x; may be the very tensor bound to X
  *
  *  The angle is a product in F64, reduced there; cos, sin and the rotation are F32; the result is rounded
  *  once. The tables are made with the plan: dynamic and longrope use params->seq_len, so a plan serves
- *  one length class. */
+ *  one length class. A frequency tensor is data and not checked: a number that is not finite makes NaN. */
 typedef struct ruda_rope_desc {
   uint32_t struct_size, reserved;
   const ruda_ext* next;
@@ -134,15 +153,14 @@ enum {
  *    k_cache[page, positions[i] % page_size] = rope(k[i], positions[i]),   v_cache[same] = v[i]
  *  with page = tables[sequence_ids[i]][positions[i] / page_size].
  *
- *  q            in     [rows, q_heads, head_dim]; F32, F16, BF16; last stride 1, other strides free
+ *  q            in     [rows, q_heads, head_dim]; F32, F16, BF16; last stride 1, others any
  *  k            in     [rows, kv_heads, head_dim]; dtype of q; strides as q; stays as it is
  *  v            in     [rows, kv_heads, value_dim]; dtype of q; strides as q
  *  schedule     in     ruda_paged_schedule of the caches' page_size, at most their pages, at most `rows`
  *                      queries
  *  frequencies  in     optional [rotary_dim / 2], contiguous; F32; used instead of theta and scaling
  *  y            out    as q; may be the very tensor bound to Q
- *  k_cache      inout  [pages, page_size, kv_heads, head_dim]; F32, F16, BF16; last stride 1, other strides
- *                      free
+ *  k_cache      inout  [pages, page_size, kv_heads, head_dim]; F32, F16, BF16; last stride 1, others writable
  *  v_cache      inout  [pages, page_size, kv_heads, value_dim]; dtype of k_cache; strides as k_cache
  *
  *  The turned k is rounded to the dtype of k, then to that of the cache, as the two operators do. Rows at and
@@ -191,15 +209,14 @@ enum {
  *    k_cache[page, p % page_size] = rope(k[i], p),   v_cache[same] = v[i]
  *    out[i] = attention of rope(q[i], p) over keys 0..p of its sequence, the new one among them
  *
- *  q            in     [rows, q_heads, head_dim]; F32, F16, BF16; last stride 1, other strides free
+ *  q            in     [rows, q_heads, head_dim]; F32, F16, BF16; last stride 1, others any
  *  k            in     [rows, kv_heads, head_dim]; dtype of q; strides as q
  *  v            in     [rows, kv_heads, value_dim]; dtype of q; strides as q
  *  schedule     in     ruda_paged_schedule of the caches' page_size, at most their pages, at most `rows`
  *                      queries, one a sequence, sequence_ids ascending (as advance leaves them)
  *  frequencies  in     optional [rotary_dim / 2], contiguous; F32; used instead of theta and scaling
- *  out          out    [rows, q_heads, value_dim]; dtype of q; last stride 1, other strides free
- *  k_cache      inout  [pages, page_size, kv_heads, head_dim]; F32, F16, BF16; last stride 1, other strides
- *                      free
+ *  out          out    [rows, q_heads, value_dim]; dtype of q; last stride 1, others writable
+ *  k_cache      inout  [pages, page_size, kv_heads, head_dim]; F32, F16, BF16; last stride 1, others writable
  *  v_cache      inout  [pages, page_size, kv_heads, value_dim]; dtype of k_cache; strides as k_cache
  *
  *  head_dim and value_dim are 1..1024, q_heads is a multiple of kv_heads. Roundings are those of the three

@@ -33,14 +33,14 @@ enum {
 /** Chooses a token for each row of logits by the steps of ruda_sampling (infer.h), with values that lie on
  *  the device, so that a captured graph draws anew at every replay.
  *
- *  logits   in               [rows, vocab], last stride 1; F32, F16, BF16; NaN and minus infinity are never
- *                            chosen
+ *  logits   in               [rows, vocab], last stride 1, the other any; F32, F16, BF16; NaN and minus
+ *                            infinity are never chosen
  *  params   in, optional     [rows, RUDA_SAMPLE_PARAM_COUNT], contiguous; F64; without it: the most likely
  *                            token
  *  random   inout            [rows, 2], contiguous; U64: the seed, and the draws so far, which a draw
  *                            increases by one. Given if and only if params is
- *  history  inout, optional  [rows, capacity], last stride 1; I32: tokens so far, oldest first. Tokens
- *                            outside 0..vocab-1 are passed over
+ *  history  inout, optional  [rows, capacity], last stride 1, the other writable; I32: tokens so far, oldest
+ *                            first. Tokens outside 0..vocab-1 are passed over
  *  lengths  inout            [rows], contiguous; I32: how many tokens of history count; values outside
  *                            0..capacity count as the nearest end. Given if and only if history is
  *  tokens   out              [rows], contiguous; I32; -1 where every logit is NaN or minus infinity

@@ -17,8 +17,8 @@ enum { RUDA_TOP_K_X = 0, RUDA_TOP_K_VALUES = 1, RUDA_TOP_K_INDICES = 2 };
  *  numbers.
  *
  *  x        in   [.., cols], rank 1..16, any strides; F32, F16, BF16, I32
- *  values   out  [.., k], dtype of x; last stride 1
- *  indices  out  [.., k], I64 or I32; last stride 1 */
+ *  values   out  [.., k], dtype of x; last stride 1, others writable
+ *  indices  out  [.., k], I64 or I32; last stride 1, others writable */
 typedef struct ruda_top_k_desc {
   uint32_t struct_size, smallest; /* 0 = the largest, 1 = the smallest */
   const ruda_ext* next;

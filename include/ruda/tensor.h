@@ -44,6 +44,16 @@ enum {
   RUDA_Q6_K = 270
 };
 
+/** What becomes of numbers beyond the largest of an FP8 dtype, infinity among them: of those that lie beyond
+ *  it after rounding to nearest even as if it went on. NaN stays NaN. */
+enum {
+  RUDA_OVERFLOW_DEFAULT = 0,  /* infinity where there is one, else the largest: F8E5M2 infinity, F8E4M3 448;
+                                 as PyTorch 2.13 */
+  RUDA_OVERFLOW_SATURATE = 1, /* the largest: F8E5M2 57344, F8E4M3 448; as ONNX with saturate and NVIDIA's
+                                 satfinite */
+  RUDA_OVERFLOW_NONFINITE = 2 /* infinity where there is one, else NaN; as ONNX without saturate */
+};
+
 /** Flags of ruda_tensor_desc. The low 8 bits are log2 of the address alignment in bytes that may be relied
  *  on; 0 means 64 bytes, what the library's own allocations have. */
 enum {
@@ -52,8 +62,17 @@ enum {
 };
 
 /** Shape, strides and dtype of a tensor. `shape` and `strides` have `rank` entries, in elements, row-major
- *  order (last axis fastest). strides NULL = contiguous. A stride 0 repeats an element; strides may be
- *  negative only in views. */
+ *  order (last axis fastest). strides NULL = contiguous. The stride of an axis of extent 0 or 1 means nothing
+ *  and is not checked. What the headers say of the others:
+ *
+ *  any       0, which repeats an element, and negative ones, which walk backward, among them: operands that
+ *            are read. Such tensors are views: ruda_tensor_slice, ruda_tensor_broadcast
+ *  writable  above 0, and no two elements share memory: operands that are written, ruda_tensor_create,
+ *            ruda_tensor_write, ruda_tensor_fill and the destination of ruda_tensor_copy. "As x" of an output
+ *            is shape and dtype; its strides are any writable ones
+ *
+ *  ruda_tensor_wrap and the imports of DLPack take 0 and above. A stride that is not allowed, or with which
+ *  an offset in bytes may not fit 63 bits, is RUDA_E_SHAPE. */
 typedef struct ruda_tensor_desc {
   uint32_t struct_size, dtype;
   const ruda_ext* next;
@@ -75,11 +94,10 @@ typedef struct ruda_dtype_info {
  *  code). [T] */
 RUDA_API ruda_status RUDA_CALL ruda_dtype_get_info(uint32_t dtype, ruda_dtype_info* inout) RUDA_NX;
 
-/** Makes a tensor on the context's device; its contents are undefined. Strides must be positive, not overlap,
- *  and reach every element. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT
- *  (flags), RUDA_E_SHAPE (rank above 16, negative extent, size overflow, strides), RUDA_E_DTYPE,
- *  RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK, RUDA_E_CAPTURE_UNSAFE, RUDA_E_DEVICE.
- *  [T] */
+/** Makes a tensor on the context's device; its contents are undefined. Strides are any writable ones.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT (flags), RUDA_E_SHAPE
+ *  (rank above 16, negative extent, size overflow, strides), RUDA_E_DTYPE, RUDA_E_OOM_HOST,
+ *  RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK, RUDA_E_CAPTURE_UNSAFE, RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_create(ruda_context context, const ruda_tensor_desc* desc,
                                                   ruda_tensor* out) RUDA_NX;
 
@@ -112,11 +130,11 @@ RUDA_API ruda_status RUDA_CALL ruda_tensor_is_contiguous(ruda_tensor tensor, rud
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_storage_users(ruda_tensor tensor, uint64_t* out) RUDA_NX;
 
-/** Copies host memory, row-major and exactly the tensor's bytes, into the tensor. `data` may be reused on
- *  return. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE (bytes differ), RUDA_E_ARGUMENT (read-only,
- *  stream of another context), RUDA_E_WRONG_STREAM, RUDA_E_CAPTURE_UNSAFE, RUDA_E_STREAM_POISONED,
- *  RUDA_E_DEVICE; for a tensor with gaps, which is written through a copy, also RUDA_E_OOM_HOST,
- *  RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK. [T] */
+/** Copies host memory, row-major and exactly the tensor's bytes, into the tensor. `data` may be reused
+ *  on return. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE (bytes differ, strides not writable),
+ *  RUDA_E_ARGUMENT (read-only, stream of another context), RUDA_E_WRONG_STREAM, RUDA_E_CAPTURE_UNSAFE,
+ *  RUDA_E_STREAM_POISONED, RUDA_E_DEVICE; for a tensor with gaps, which is written through a copy, also
+ *  RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_write(ruda_stream stream, ruda_tensor tensor, const void* data,
                                                  uint64_t bytes) RUDA_NX;
 
@@ -175,22 +193,30 @@ RUDA_API ruda_status RUDA_CALL ruda_tensor_reshape(ruda_stream stream, ruda_tens
 RUDA_API ruda_status RUDA_CALL ruda_tensor_contiguous(ruda_stream stream, ruda_tensor tensor,
                                                       ruda_tensor* out) RUDA_NX;
 
-/** A contiguous copy with another dtype. To a float: round to nearest even, F8E4M3 saturates. From a float to
- *  an integer: toward zero, saturating, NaN becomes 0. Between integers: saturating. To BOOL: 1 where not
- *  zero. From a block format: its exact values, rounded to the float dtype asked for. FP8 and FP4 are
- *  encodings, never integers. Status: as ruda_tensor_contiguous, RUDA_E_DTYPE (to a block format, or from one
- *  to an integer). [T] */
+/** A contiguous copy with another dtype. To a float: round to nearest even; what is beyond its largest number
+ *  becomes infinity where the dtype has one, else the largest (F8E4M3 448, F4E2M1 6); ruda_tensor_convert has
+ *  the choice. From a float to an integer: toward zero, saturating, NaN becomes 0. Between integers:
+ *  saturating. To BOOL: 1 where not zero. From a block format: its exact values, rounded to the float dtype
+ *  asked for. FP8 and FP4 are encodings, never integers. Status: as ruda_tensor_contiguous, RUDA_E_DTYPE (to
+ *  a block format, or from one to an integer). [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_cast(ruda_stream stream, ruda_tensor tensor, uint32_t dtype,
                                                 ruda_tensor* out) RUDA_NX;
 
-/** Copies `from` into `to`: same shape, any strides, dtypes converted as in ruda_tensor_cast. The two must
- *  not overlap. `from` may belong to another context, of another device or backend, when it is contiguous
- *  and of the dtype of `to`: the copy is ordered after its last writer, goes from device to device where
- *  there is a way and through the host, waiting, where there is none; it is not capturable.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_OVERLAP, RUDA_E_ARGUMENT (`to`
- *  is read-only, stream of another context), RUDA_E_UNSUPPORTED (`from` of another context has strides),
- *  RUDA_E_WRONG_STREAM, RUDA_E_STREAM_POISONED, RUDA_E_CAPTURE_UNSAFE, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE,
- *  RUDA_E_BUDGET, RUDA_E_CALLBACK, RUDA_E_DEVICE. [T] */
+/** As ruda_tensor_cast, with a choice of RUDA_OVERFLOW_* for the dtypes F8E4M3 and F8E5M2; for others
+ *  `overflow` is RUDA_OVERFLOW_DEFAULT. A tensor that is of the dtype already keeps its bits.
+ *  Status: as ruda_tensor_cast, RUDA_E_ARGUMENT (overflow). [T] */
+RUDA_API ruda_status RUDA_CALL ruda_tensor_convert(ruda_stream stream, ruda_tensor tensor, uint32_t dtype,
+                                                   uint32_t overflow, ruda_tensor* out) RUDA_NX;
+
+/** Copies `from`, of any strides, into `to`, of the same shape and any writable strides; dtypes are
+ *  converted as in ruda_tensor_cast. The two must not overlap. `from` may belong to another context, of
+ *  another device or backend, when it is contiguous and of the dtype of `to`: the copy is ordered after its
+ *  last writer, goes from device to device where there is a way and through the host, waiting, where there
+ *  is none; it is not capturable. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE, RUDA_E_DTYPE,
+ *  RUDA_E_OVERLAP, RUDA_E_ARGUMENT (`to` is read-only, stream of another context), RUDA_E_UNSUPPORTED
+ *  (`from` of another context has strides), RUDA_E_WRONG_STREAM, RUDA_E_STREAM_POISONED,
+ *  RUDA_E_CAPTURE_UNSAFE, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK,
+ *  RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_copy(ruda_stream stream, ruda_tensor from, ruda_tensor to) RUDA_NX;
 
 /** Exports a tensor by DLPack 1.x; the result holds a reference until its deleter is called. consumer =

@@ -17,13 +17,21 @@ struct F8E4M3 {
 struct F8E5M2 {
   uint8_t bits;
 };
+// What only a result is: the same codes, another answer to overflow.
+struct NonfiniteE4M3 {
+  uint8_t bits;
+};
+struct SaturatingE5M2 {
+  uint8_t bits;
+};
 struct Bool {
   uint8_t value;
 };
 
 template <class T>
 constexpr bool is_real = std::is_floating_point_v<T> || std::is_same_v<T, f16> || std::is_same_v<T, bf16> ||
-                         std::is_same_v<T, F8E4M3> || std::is_same_v<T, F8E5M2>;
+                         std::is_same_v<T, F8E4M3> || std::is_same_v<T, F8E5M2> ||
+                         std::is_same_v<T, NonfiniteE4M3> || std::is_same_v<T, SaturatingE5M2>;
 
 // Reals widen to double, integers to their 64-bit kind; both are exact.
 template <class T>
@@ -74,6 +82,10 @@ T narrow(W x) {
         return {to_f8e4m3(f)};
       else if constexpr (std::is_same_v<T, F8E5M2>)
         return {to_f8e5m2(f)};
+      else if constexpr (std::is_same_v<T, NonfiniteE4M3>)
+        return {to_f8e4m3(f, true)};
+      else if constexpr (std::is_same_v<T, SaturatingE5M2>)
+        return {to_f8e5m2(f, true)};
       else
         return from_float<T>(f);
     }
@@ -112,7 +124,9 @@ void convert(std::byte* to, int64_t to_step, const std::byte* from, int64_t from
 }
 
 template <class From>
-Conversion find_to(uint32_t to) noexcept {
+Conversion find_to(uint32_t to, uint32_t overflow) noexcept {
+  if (to == RUDA_F8E4M3 && overflow == RUDA_OVERFLOW_NONFINITE) return convert<From, NonfiniteE4M3>;
+  if (to == RUDA_F8E5M2 && overflow == RUDA_OVERFLOW_SATURATE) return convert<From, SaturatingE5M2>;
   switch (to) {
     case RUDA_F64: return convert<From, double>;
     case RUDA_F32: return convert<From, float>;
@@ -147,21 +161,24 @@ uint32_t encode_small(float magnitude, int mantissa_bits, int bias) {
 
 }  // namespace
 
-uint8_t to_f8e4m3(float x) noexcept {
+uint8_t to_f8e4m3(float x, bool nonfinite) noexcept {
   const uint8_t sign = std::signbit(x) ? 0x80 : 0;
   if (std::isnan(x)) return sign | 0x7F;
   const float magnitude = std::fabs(x);
+  // 464 is between 448 and what would be the next number; the tie goes to 448.
+  if (nonfinite && magnitude > 464.0f) return sign | 0x7F;
   if (magnitude >= 448.0f) return sign | 0x7E;
   const uint32_t code = encode_small(magnitude, 3, 7);
   return uint8_t(sign | (code > 0x7E ? 0x7E : code));
 }
 
-uint8_t to_f8e5m2(float x) noexcept {
+uint8_t to_f8e5m2(float x, bool saturate) noexcept {
   const uint8_t sign = std::signbit(x) ? 0x80 : 0;
   if (std::isnan(x)) return sign | 0x7E;
-  if (std::isinf(x)) return sign | 0x7C;
+  const uint8_t beyond = saturate ? 0x7B : 0x7C;
+  if (std::isinf(x)) return sign | beyond;
   const uint32_t code = encode_small(std::fabs(x), 2, 15);
-  return uint8_t(sign | (code > 0x7C ? 0x7C : code));
+  return uint8_t(sign | (code > beyond ? beyond : code));
 }
 
 float from_f8e4m3(uint8_t code) noexcept {
@@ -191,23 +208,23 @@ float from_f4e2m1(uint8_t code) noexcept {
   return code & 8 ? -values[code & 7] : values[code & 7];
 }
 
-Conversion find_conversion(uint32_t from, uint32_t to) noexcept {
+Conversion find_conversion(uint32_t from, uint32_t to, uint32_t overflow) noexcept {
   switch (from) {
-    case RUDA_F64: return find_to<double>(to);
-    case RUDA_F32: return find_to<float>(to);
-    case RUDA_F16: return find_to<f16>(to);
-    case RUDA_BF16: return find_to<bf16>(to);
-    case RUDA_F8E4M3: return find_to<F8E4M3>(to);
-    case RUDA_F8E5M2: return find_to<F8E5M2>(to);
-    case RUDA_I8: return find_to<int8_t>(to);
-    case RUDA_U8: return find_to<uint8_t>(to);
-    case RUDA_I16: return find_to<int16_t>(to);
-    case RUDA_U16: return find_to<uint16_t>(to);
-    case RUDA_I32: return find_to<int32_t>(to);
-    case RUDA_U32: return find_to<uint32_t>(to);
-    case RUDA_I64: return find_to<int64_t>(to);
-    case RUDA_U64: return find_to<uint64_t>(to);
-    case RUDA_BOOL: return find_to<Bool>(to);
+    case RUDA_F64: return find_to<double>(to, overflow);
+    case RUDA_F32: return find_to<float>(to, overflow);
+    case RUDA_F16: return find_to<f16>(to, overflow);
+    case RUDA_BF16: return find_to<bf16>(to, overflow);
+    case RUDA_F8E4M3: return find_to<F8E4M3>(to, overflow);
+    case RUDA_F8E5M2: return find_to<F8E5M2>(to, overflow);
+    case RUDA_I8: return find_to<int8_t>(to, overflow);
+    case RUDA_U8: return find_to<uint8_t>(to, overflow);
+    case RUDA_I16: return find_to<int16_t>(to, overflow);
+    case RUDA_U16: return find_to<uint16_t>(to, overflow);
+    case RUDA_I32: return find_to<int32_t>(to, overflow);
+    case RUDA_U32: return find_to<uint32_t>(to, overflow);
+    case RUDA_I64: return find_to<int64_t>(to, overflow);
+    case RUDA_U64: return find_to<uint64_t>(to, overflow);
+    case RUDA_BOOL: return find_to<Bool>(to, overflow);
   }
   return nullptr;
 }

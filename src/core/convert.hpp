@@ -10,12 +10,12 @@ namespace ruda {
 using Conversion = void (*)(std::byte* to, int64_t to_step, const std::byte* from, int64_t from_step,
                             int64_t count);
 
-// For two dtypes of at least a byte an element.
-Conversion find_conversion(uint32_t from, uint32_t to) noexcept;
+// For two dtypes of at least a byte an element; overflow is a RUDA_OVERFLOW_*.
+Conversion find_conversion(uint32_t from, uint32_t to, uint32_t overflow = 0) noexcept;
 
-// FP8 encodings: round to nearest even; F8E4M3 saturates at 448, F8E5M2 overflows to infinity.
-uint8_t to_f8e4m3(float x) noexcept;
-uint8_t to_f8e5m2(float x) noexcept;
+// FP8 encodings: round to nearest even. Beyond the largest F8E4M3 is 448 or NaN, F8E5M2 infinity or 57344.
+uint8_t to_f8e4m3(float x, bool nonfinite = false) noexcept;
+uint8_t to_f8e5m2(float x, bool saturate = false) noexcept;
 float from_f8e4m3(uint8_t code) noexcept;
 float from_f8e5m2(uint8_t code) noexcept;
 // FP4 codes of 4 bits: round to nearest even, saturating at 6; NaN, which FP4 lacks, becomes 6.

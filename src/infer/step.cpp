@@ -30,23 +30,12 @@ Owned<ruda_plan> plan_norm(const Ref<Tensor>& x, const Ref<Tensor>& gamma, const
   return plan;
 }
 
-ruda_rope_params rope_params(const model::RopeConfig& rope) {
-  ruda_rope_params params = RUDA_ROPE_PARAMS_INIT;
-  params.pairing = rope.interleaved ? RUDA_ROPE_INTERLEAVED : RUDA_ROPE_HALF;
-  params.rotary_dim = rope.dim;
-  params.theta = rope.base;
-  params.scaling = rope.scaling;
-  params.factor = rope.factor;
-  params.original_positions = int64_t(rope.original_context);
-  return params;
-}
-
 Owned<ruda_plan> plan_rope(const Ref<Tensor>& x, const Ref<Tensor>& positions, const Ref<Tensor>& frequencies,
                            const model::RopeConfig& rope) {
   const ruda_tensor_desc xd = describe(x), pd = describe(positions);
   ruda_tensor_desc fd = RUDA_TENSOR_DESC_INIT;
   if (frequencies) fd = describe(frequencies);
-  const ruda_rope_params params = rope_params(rope);
+  const ruda_rope_params params = model::rope_params(rope);
   ruda_rope_desc desc = RUDA_ROPE_DESC_INIT;
   desc.x = &xd;
   desc.positions = &pd;
@@ -65,7 +54,7 @@ Ref<Tensor> divided_frequencies(const model::LanguageModel& model, Stream& strea
   const int64_t count = factors->layout().elements;
   std::vector<double> base(static_cast<size_t>(count));
   std::vector<float> divided(static_cast<size_t>(count));
-  const ruda_rope_params params = rope_params(model.config().rope);
+  const ruda_rope_params params = model::rope_params(model.config().rope);
   ok(ruda_rope_frequencies(&params, base.data(), count, nullptr));
   stream.device().read(stream.queue(), divided.data(), factors->data(), uint64_t(count) * sizeof(float));
   for (size_t i = 0; i < divided.size(); ++i) divided[i] = float(base[i] / divided[i]);
@@ -174,7 +163,7 @@ void Step::plan_rope_attention(const Cache& cache) {
                          od = describe(context_heads_);
   ruda_tensor_desc fd = RUDA_TENSOR_DESC_INIT;
   if (frequencies_) fd = describe(frequencies_);
-  const ruda_rope_params params = rope_params(model_.config().rope);
+  const ruda_rope_params params = model::rope_params(model_.config().rope);
   ruda_rope_attention_desc desc = RUDA_ROPE_ATTENTION_DESC_INIT;
   desc.q = &qd;
   desc.k = &kd;
@@ -196,7 +185,7 @@ void Step::plan_rope_append(const Cache& cache) {
                          kc = describe(cache.keys[0]), vc = describe(cache.values[0]);
   ruda_tensor_desc fd = RUDA_TENSOR_DESC_INIT;
   if (frequencies_) fd = describe(frequencies_);
-  const ruda_rope_params params = rope_params(model_.config().rope);
+  const ruda_rope_params params = model::rope_params(model_.config().rope);
   ruda_rope_append_desc desc = RUDA_ROPE_APPEND_DESC_INIT;
   desc.q = desc.y = &qd;
   desc.k = &kd;

@@ -1,11 +1,12 @@
 # tests/data/tiny_model.py - writes a small random model as a GGUF file, with a byte-level tokenizer and a chat template.
 # SPDX-License-Identifier: Apache-2.0
 """usage: tiny_model.py OUT.gguf [--arch llama|qwen2] [--weights f32|f16|bf16|q4_0|q4_1|q5_0|q5_1|q8_0] [--seed N] [--tied]
-                   [--shape tiny|smollm2-135m]
+                   [--shape tiny|smollm2-135m] [--key NAME=VALUE]... [--rope-factors X,X,..]
 
 The same options give the same bytes. Weights are normal with standard deviation 0.08, so that tokens differ from step to
 step; tokens 0..255 are the bytes, then a few pairs, then the special tokens <|im_start|> and <|im_end|>. A large shape
-serves measurements: its matrices repeat 64 random rows."""
+serves measurements: its matrices repeat 64 random rows. --key sets the metadata key <arch>.NAME: digits are an unsigned integer,
+other numbers an F32, everything else a text. --rope-factors are the values of rope_freqs.weight."""
 
 import argparse
 import random
@@ -82,6 +83,8 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tied", action="store_true")
     parser.add_argument("--shape", default="tiny", choices=sorted(SHAPES))
+    parser.add_argument("--key", action="append", default=[])
+    parser.add_argument("--rope-factors")
     args = parser.parse_args()
     layers, width, ff, q_heads, kv_heads, head, context, vocab = SHAPES[args.shape]
     rng = random.Random(args.seed)
@@ -114,7 +117,16 @@ def main():
     ]:
         scalar(f"{arch}.{key}", 4, "I", value)
     scalar(f"{arch}.attention.layer_norm_rms_epsilon", 6, "f", 1e-5)
-    scalar(f"{arch}.rope.freq_base", 6, "f", 10000.0)
+    given = dict(item.partition("=")[::2] for item in args.key)
+    scalar(f"{arch}.rope.freq_base", 6, "f", float(given.pop("rope.freq_base", 10000.0)))
+    for key, value in given.items():
+        if value.isdigit():
+            scalar(f"{arch}.{key}", 4, "I", int(value))
+        else:
+            try:
+                scalar(f"{arch}.{key}", 6, "f", float(value))
+            except ValueError:
+                string(f"{arch}.{key}", value)
     string("tokenizer.ggml.model", "gpt2")
     string("tokenizer.ggml.pre", "smollm" if arch == "llama" else "qwen2")
     strings("tokenizer.ggml.tokens", tokens)
@@ -155,6 +167,9 @@ def main():
         matrix(blk + "ffn_up.weight", ff, width)
         matrix(blk + "ffn_down.weight", width, ff)
     vector("output_norm.weight", width, 1)
+    if args.rope_factors:
+        factors = list(map(float, args.rope_factors.split(",")))
+        tensors.append(("rope_freqs.weight", (len(factors),), 0, pack("f32", factors)))
     if not args.tied:
         matrix("output.weight", vocab, width, None, 0.3)
 

@@ -187,6 +187,13 @@ namespace Ruda {
       return (ulong)value;
     }
 
+    /// <summary>A text that ends with its first NUL in the library; null stays null.</summary>
+    internal static string Text(string name, string value) {
+      int at = value == null ? -1 : value.IndexOf('\0');
+      if (at >= 0) throw new ArgumentException(name + " holds a NUL at index " + at, name);
+      return value;
+    }
+
     /// <summary>UTF-8 of a text.</summary>
     internal static byte[] Bytes(string name, string value) {
       return Encoding.UTF8.GetBytes(Given(name, value));

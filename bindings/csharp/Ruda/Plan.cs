@@ -36,7 +36,7 @@ namespace Ruda {
     public Strategy? Strategy;
     public MathMode? Math;
     public Determinism? Determinism;
-    public long? WorkspaceLimitBytes;
+    public ulong? WorkspaceLimitBytes;
     public bool? Autotune;
   }
 
@@ -51,11 +51,11 @@ namespace Ruda {
     readonly List<KeyValuePair<int, NativeObject>> patches = new List<KeyValuePair<int, NativeObject>>();
 
     public PlanBuilder(string op) {
-      this.op = Need.Given("op", op);
+      this.op = Need.Text("op", Need.Given("op", op));
     }
 
     PlanBuilder Add(string name, char tag, params long[] numbers) {
-      if (Need.Given("name", name) == "" || name.IndexOf(' ') >= 0)
+      if (Need.Given("name", name) == "" || name.IndexOfAny(new[] { ' ', '\0' }) >= 0)
         throw new ArgumentException("name is \"" + name + "\", expected the name of a parameter", "name");
       if (names.Length > 0)
         names.Append(' ');
@@ -93,6 +93,11 @@ namespace Ruda {
 
     public PlanBuilder Set(string name, long? value) {
       return value == null ? this : Add(name, 'i', value.Value);
+    }
+
+    /// <summary>Fields that are unsigned and 64 bits wide hold every ulong.</summary>
+    public PlanBuilder Set(string name, ulong? value) {
+      return value == null ? this : Add(name, 'u', unchecked((long)value.Value));
     }
 
     public PlanBuilder Set(string name, bool? value) {
@@ -215,7 +220,7 @@ namespace Ruda {
 
     /// <summary>The kernels of an operator on a backend, best first.</summary>
     public static string[] OpKernels(string op, Backend backend = Backend.Cpu) {
-      Need.Given("op", op);
+      Need.Text("op", Need.Given("op", op));
       return ReadText(text => {
         ulong needed;
         RudaNative.ruda_op_kernels(op, (uint)backend, text, (ulong)text.Length, out needed);

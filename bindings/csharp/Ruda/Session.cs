@@ -47,7 +47,7 @@ namespace Ruda {
     /// <summary>The index of a tensor.</summary>
     public long Find(string name) {
       ulong index;
-      RudaNative.ruda_store_find(H, Need.Given("name", name), out index);
+      RudaNative.ruda_store_find(H, Need.Text("name", Need.Given("name", name)), out index);
       return (long)index;
     }
 
@@ -185,6 +185,8 @@ namespace Ruda {
     public string Render(IEnumerable<ChatMessage> messages, bool addGenerationPrompt = true, string template = null,
                          string variables = null) {
       byte[] packed = ChatMessage.Pack(messages);
+      Need.Text("template", template);
+      Need.Text("variables", variables);
       uint flags = addGenerationPrompt ? 0 : (uint)ChatFlags.NoGenerationPrompt;
       return ReadText(text => {
         ulong needed;
@@ -394,6 +396,8 @@ namespace Ruda {
     public void PromptChat(IEnumerable<ChatMessage> messages, CancelToken cancel = null, string template = null,
                            string variables = null, bool addGenerationPrompt = true) {
       byte[] packed = ChatMessage.Pack(messages);
+      Need.Text("template", template);
+      Need.Text("variables", variables);
       uint flags = addGenerationPrompt ? 0 : (uint)ChatFlags.NoGenerationPrompt;
       RudaNative.rudax_session_prompt_chat(H, packed, (ulong)packed.Length, flags, template, variables,
                                            Raw(cancel, CancelHandle.Null));

@@ -186,9 +186,11 @@ namespace Ruda {
     }
 
     /// <summary>A contiguous copy of another dtype.</summary>
-    public Tensor Cast(Stream stream, DType dtype) {
+    /// <param name="overflow">for F8E4M3 and F8E5M2: what becomes of numbers beyond the largest; by default infinity,
+    /// 448 in F8E4M3</param>
+    public Tensor Cast(Stream stream, DType dtype, Overflow overflow = Overflow.Default) {
       TensorHandle made;
-      RudaNative.ruda_tensor_cast(Need.H("stream", stream), H, (uint)dtype, out made);
+      RudaNative.ruda_tensor_convert(Need.H("stream", stream), H, (uint)dtype, (uint)overflow, out made);
       return new Tensor(made);
     }
 

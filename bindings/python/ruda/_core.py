@@ -101,12 +101,16 @@ def wrap(kind, capsule, context):
 
 
 def given(value, kind, name):
-    """The capsule of an argument; None stays None."""
-    if value is None:
-        return None
+    """The capsule of an argument."""
     if isinstance(value, Handle) and (value.KIND == kind):
         return value._h
-    raise TypeError(f"{name} is a {type(value).__name__}, expected a {kind}")
+    what = "None" if value is None else f"a {type(value).__name__}"
+    raise TypeError(f"{name} is {what}, expected a {kind}")
+
+
+def optional(value, kind, name):
+    """As given; None stays None."""
+    return None if value is None else given(value, kind, name)
 
 
 def context_handle(context):
@@ -371,4 +375,6 @@ def backend_report():
 
 def device_count(backend):
     """Devices of a backend that answer."""
+    if isinstance(backend, str) and backend.upper() not in Backend.__members__:
+        raise ValueError(f"backend is {backend!r}, expected cpu or cuda")
     return _raw.ruda_backend_probe(Backend[backend.upper()] if isinstance(backend, str) else backend)

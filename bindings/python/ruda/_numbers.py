@@ -30,12 +30,25 @@ FORMATS = {
 }
 
 
-def integers(name, values):
-    """A tuple of Python integers; a float is none, whatever its value."""
+LEAST_I64, MOST_I64 = -(1 << 63), (1 << 63) - 1
+
+
+def check_range(name, value, least=LEAST_I64, most=MOST_I64):
+    """The value, which is within the range."""
+    if not least <= value <= most:
+        raise OverflowError(f"{name} is {value}, expected {least} to {most}")
+    return value
+
+
+def integers(name, values, least=LEAST_I64, most=MOST_I64):
+    """A tuple of Python integers within a range; a float is none, whatever its value."""
     try:
-        return tuple(map(operator.index, values))
+        taken = tuple(map(operator.index, values))
     except TypeError:
         raise TypeError(f"{name} is {values!r}, expected integers") from None
+    for i, value in enumerate(taken):
+        check_range(f"{name}[{i}]", value, least, most)
+    return taken
 
 
 def flatten(data):

@@ -7,8 +7,8 @@ import operator
 
 from ._load import _raw
 from ._constants import BindKind
-from ._core import Handle, context_handle, given, op_stream, read_text, register, wrap
-from ._numbers import integers, number
+from ._core import Handle, context_handle, op_stream, optional, read_text, register, wrap
+from ._numbers import MOST_I64, check_range, integers, number
 from ._tensor import DType, Tensor, dtype_from, dtype_or_default, extents
 
 
@@ -29,11 +29,7 @@ class TensorDesc:
 
 def entries(name, values, least):
     """A list of integers from `least` to the largest that a schedule holds."""
-    taken = list(integers(name, values))
-    for i, value in enumerate(taken):
-        if not least <= value <= 0xFFFFFFFF:
-            raise OverflowError(f"{name}[{i}] is {value}, expected {least} to {0xFFFFFFFF}")
-    return taken
+    return list(integers(name, values, least, 0xFFFFFFFF))
 
 
 def encode(name, value):
@@ -60,14 +56,24 @@ def encode(name, value):
     if isinstance(value, (list, tuple)):
         numbers = [number(f"{name}[{i}]", v, "a number") for i, v in enumerate(value)]
         real = any(isinstance(v, float) for v in numbers)
+        for i, v in enumerate(numbers):
+            if not isinstance(v, float):
+                check_range(f"{name}[{i}]", v)
         return (ord("g" if real else "a"), len(numbers), *(map(float, numbers) if real else numbers))
     taken = number(name, value, "a tensor, a TensorDesc, a handle, a text, a number or numbers")
-    return (ord("f" if isinstance(taken, float) else "i"), taken)
+    if isinstance(taken, float):
+        return (ord("f"), taken)
+    if taken > MOST_I64:
+        return (ord("u"), check_range(name, taken, most=(1 << 64) - 1))
+    return (ord("i"), check_range(name, taken))
 
 
-def make(context, op, fields, options):
-    """The plan of operator `op`; a field that is None keeps its default."""
+def make(context, op, fields, options, needed=()):
+    """The plan of operator `op`; a field that is None keeps its default, where it has one."""
     names, values = [], []
+    for name in needed:
+        if fields[name] is None:
+            raise TypeError(f"{name} is None, which {op} needs")
     for name, value in [*fields.items(), *((f"options.{key}", value) for key, value in options.items())]:
         if value is not None:
             names.append(name)
@@ -147,9 +153,11 @@ class Plan(Handle):
                 values += (BindKind.HANDLE, value._h)
             else:
                 taken = number(name, value, "a tensor, a handle or a number")
+                if not isinstance(taken, float):
+                    check_range(name, taken)
                 values += (BindKind.F64 if isinstance(taken, float) else BindKind.I64, taken)
         s, _ = op_stream(stream, *operands.values())
-        room, stop = given(workspace, "workspace", "workspace"), given(cancel, "cancel", "cancel")
+        room, stop = optional(workspace, "workspace", "workspace"), optional(cancel, "cancel", "cancel")
         try:
             _raw.rudax_plan_execute(self._h, s, room, values, stop, timeout_ns)
         except ValueError:
@@ -180,7 +188,11 @@ class PagedSchedule(Handle):
         """Replaces the whole schedule; on an error the former one stays. tables: a row of pages for each
         sequence, -1 = no page, as after the end of a shorter row. lengths: tokens of each sequence, those of
         this step's queries included. sequence_ids and positions: one of each for a query."""
-        tables = [entries(f"tables[{i}]", row, -1) for i, row in enumerate(tables)]
+        try:
+            rows = list(tables)
+        except TypeError:
+            raise TypeError(f"tables is {tables!r}, expected a row of pages for each sequence") from None
+        tables = [entries(f"tables[{i}]", row, -1) for i, row in enumerate(rows)]
         lengths = entries("lengths", lengths, 0)
         sequence_ids = entries("sequence_ids", sequence_ids, 0)
         positions = entries("positions", positions, 0)

@@ -16,9 +16,9 @@ import time
 
 from . import _raw
 from ._constants import ChatFlags, DType, EncodeFlags, Finish
-from ._core import Handle, context_handle, given, read_text, register, wrap
-from ._numbers import integers
-from ._tensor import dtype_from
+from ._core import Handle, context_handle, given, optional, read_text, register, wrap
+from ._numbers import check_range, integers
+from ._tensor import dtype_or_default
 
 _slots = list(range(64))  # numbers of loads in flight
 
@@ -258,7 +258,7 @@ class Model(Handle):
 
     def session(self, *, cache_dtype=0, token_capacity=0, batch_tokens=0):
         """A conversation of its own; see Session."""
-        dtype = dtype_from(cache_dtype) if cache_dtype else 0
+        dtype = dtype_or_default(cache_dtype)
         capsule = _raw.rudax_session_create(self._h, dtype, token_capacity, batch_tokens)
         made = wrap("session", capsule, self._context)
         made._vocab_size = self.vocab_size
@@ -348,7 +348,7 @@ class Session(Handle):
     def prompt(self, tokens, *, cancel=None):
         """Makes the session hold exactly these tokens, or the tokens of a text. A beginning that it holds already
         is kept."""
-        handle = given(cancel, "cancel", "cancel")
+        handle = optional(cancel, "cancel", "cancel")
         if isinstance(tokens, (str, bytes)):
             _raw.rudax_session_prompt_text(self._h, _bytes(tokens), handle)
         else:
@@ -359,7 +359,7 @@ class Session(Handle):
     ):
         """As prompt with a conversation, rendered by the model's chat template; see Tokenizer.render."""
         options = _chat_options(add_generation_prompt, template, variables)
-        handle = given(cancel, "cancel", "cancel")
+        handle = optional(cancel, "cancel", "cancel")
         _raw.rudax_session_prompt_chat(self._h, pack_messages(messages), *options, handle)
 
     def next(self):
@@ -376,7 +376,7 @@ class Session(Handle):
         return self._pieces(check_count(max_tokens), StopText(stops), cancel)
 
     def _pieces(self, max_tokens, stop_text, cancel):
-        given(cancel, "cancel", "cancel")
+        optional(cancel, "cancel", "cancel")
         self._finish = Finish.NONE
         count = 0
         while not max_tokens or count < max_tokens:
@@ -470,6 +470,10 @@ class Session(Handle):
         session knows."""
         if vocab_size is None:
             vocab_size = self._vocab_size
+        try:
+            check_range("vocab_size", operator.index(vocab_size), 0, 0x7FFFFFFF)
+        except TypeError:
+            raise TypeError(f"vocab_size is {vocab_size!r}, expected an integer") from None
         made = array.array("f", bytes(4 * vocab_size))
         _raw.rudax_session_logits(self._h, made)
         return made

@@ -10,7 +10,7 @@ import struct
 from ._load import _raw
 from ._constants import Backend, DType
 from ._core import Context, Handle, context_handle, given, lend, op_stream, register, take_returned, wrap
-from ._numbers import FORMATS, flatten, numpy_module, pack_numbers
+from ._numbers import FORMATS, MOST_I64, check_range, flatten, integers, numpy_module, pack_numbers
 
 _CODES = {"d": DType.F64, "f": DType.F32, "e": DType.F16, "?": DType.BOOL}
 _INTEGERS = {
@@ -48,6 +48,8 @@ _OTHER_NAMES = {
 def dtype_from(value):
     """A DType from a DType, its number, its name ("f32", "F32", "float32"), or the dtype of an array library
     (numpy.float32, numpy.dtype("int8"), torch.bfloat16)."""
+    if isinstance(value, bool):
+        raise TypeError(f"dtype is {value}, expected a DType, its number or its name")
     if isinstance(value, int):
         if value not in DType._value2member_map_:
             raise ValueError(f"no dtype has the number {value}: known are {', '.join(DType.__members__)}")
@@ -69,7 +71,7 @@ def dtype_from(value):
 
 def dtype_or_default(value):
     """The number of a dtype; None and 0 stand for the default of the call."""
-    return int(dtype_from(value)) if value else 0
+    return 0 if value is None or (value == 0 and type(value) is int) else int(dtype_from(value))
 
 
 def match_buffer(dtype, data):
@@ -85,11 +87,17 @@ def match_buffer(dtype, data):
     raise TypeError(f"the buffer holds {kind}, the tensor {dtype.name}: convert one, or pass bytes")
 
 
-def extents(shape):
+def extents(shape, name="shape"):
+    return integers(name, shape if isinstance(shape, (tuple, list)) else (shape,))
+
+
+def pair(name, value):
+    """Two integers, as DLPack gives a version and a device."""
     try:
-        return tuple(map(operator.index, shape if isinstance(shape, (tuple, list)) else (shape,)))
-    except TypeError:
-        raise TypeError(f"a shape is {shape!r}, expected integers") from None
+        first, second = map(operator.index, value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}, expected two integers") from None
+    return first, second
 
 
 @register("tensor")
@@ -321,11 +329,17 @@ class Tensor(Handle):
         """The tensor for another library. copy=None shares memory, but for a read-only tensor, of which it
         hands out a copy: many libraries ignore the flag and would write to a mapped file or to a bytes object.
         copy=False always shares; the consumer must honour the flag READ_ONLY of DLPack 1. copy=True copies."""
-        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
-            raise BufferError(
-                f"the tensor is on device {self.__dlpack_device__()}, {tuple(dl_device)} is asked for"
-            )
-        source, versioned = self, max_version is not None and max_version[0] >= 1
+        here = self.__dlpack_device__()
+        if dl_device is not None and pair("dl_device", dl_device) != here:
+            raise BufferError(f"the tensor is on device {here}, {tuple(dl_device)} is asked for")
+        source, versioned = self, max_version is not None and pair("max_version", max_version)[0] >= 1
+        if copy is not None and not isinstance(copy, bool):
+            raise TypeError(f"copy is {copy!r}, expected True, False or None")
+        if stream is not None:
+            try:
+                operator.index(stream)
+            except TypeError:
+                raise TypeError(f"stream is {stream!r}, expected an integer or None") from None
         if copy or (copy is None and self.read_only):
             _raw._to_dlpack(self._h, None, 1)  # what cannot be exported is refused before it is copied
             source = Tensor.empty(self._context, self.shape, self.dtype)
@@ -345,10 +359,11 @@ class Tensor(Handle):
         _raw.ruda_tensor_fill(op_stream(stream, self)[0], self._h, value)
         return self
 
-    def cast(self, dtype, *, stream=None):
-        """A contiguous copy of another dtype."""
+    def cast(self, dtype, *, overflow=0, stream=None):
+        """A contiguous copy of another dtype. overflow, an Overflow, for F8E4M3 and F8E5M2: what becomes of
+        numbers beyond the largest; by default infinity, 448 in F8E4M3."""
         s, context = op_stream(stream, self)
-        return wrap("tensor", _raw.ruda_tensor_cast(s, self._h, dtype_from(dtype)), context)
+        return wrap("tensor", _raw.ruda_tensor_convert(s, self._h, dtype_from(dtype), overflow), context)
 
     def contiguous(self, *, stream=None):
         s, context = op_stream(stream, self)
@@ -379,13 +394,17 @@ class Tensor(Handle):
         return self._view(_raw.ruda_tensor_view(self._h, extents(shape[0] if len(shape) == 1 else shape)))
 
     def permute(self, *axes):
-        axes = extents(axes[0]) if len(axes) == 1 else axes
+        axes = extents(axes[0] if len(axes) == 1 else axes, "axes")
         rank = self.ndim
-        axes = tuple(a + rank if -rank <= a < 0 else a for a in extents(axes))
+        axes = tuple(a + rank if -rank <= a < 0 else a for a in axes)
         return self._view(_raw.rudax_tensor_permute(self._h, axes))
 
     def transpose(self, first=-2, second=-1):
-        axes = list(range(self.ndim))
+        rank = self.ndim
+        for name, axis in (("first", first), ("second", second)):
+            if not isinstance(axis, int) or not -rank <= axis < rank:
+                raise IndexError(f"{name} is {axis!r}, expected an axis, {-rank} to {rank - 1}")
+        axes = list(range(rank))
         axes[first], axes[second] = axes[second], axes[first]
         return self.permute(*axes)
 
@@ -418,11 +437,18 @@ class Tensor(Handle):
                     axis += 1
             elif isinstance(part, slice):
                 begin, end, step = part.indices(self.shape[axis])
+                # A step past the axis is as good as any other.
+                step = max(-MOST_I64, min(step, MOST_I64))
                 parts.append((begin, end if end >= 0 else -1 - self.shape[axis], step))
                 shape.append(len(range(begin, end, step)))
                 axis += 1
             else:
-                at, extent = operator.index(part), self.shape[axis]
+                try:
+                    at, extent = operator.index(part), self.shape[axis]
+                except TypeError:
+                    raise TypeError(
+                        f"an index is {part!r}, expected an integer, a slice, Ellipsis or None"
+                    ) from None
                 if not -extent <= at < extent:
                     raise IndexError(f"index {at} is outside axis {axis} of extent {extent}")
                 at += extent if at < 0 else 0

@@ -18,6 +18,7 @@ constexpr int64_t grain = 16384;  // elements a thread takes at least
 
 const Layout& x_of(const Problem& p) { return *p[RUDA_COPY_X].layout; }
 const Layout& y_of(const Problem& p) { return *p[RUDA_COPY_Y].layout; }
+uint32_t overflow_of(const Problem& p) { return p.as<ruda_copy_desc>().overflow; }
 bool is_packed(uint32_t dtype) { return dtype_info(dtype).block_elements > 1; }
 
 namespace memory {
@@ -80,7 +81,8 @@ void run(const Launch& l) {
   if (w.elements == 0) return;
   const int64_t bytes = dtype_info(y.dtype).block_bytes;
   alignas(8) std::byte value[8];
-  find_conversion(x.dtype, y.dtype)(value, 8, l.ptr<const std::byte>(RUDA_COPY_X), 8, 1);
+  find_conversion(x.dtype, y.dtype, overflow_of(l.problem))(value, 8, l.ptr<const std::byte>(RUDA_COPY_X), 8,
+                                                            1);
   auto* to = l.ptr<std::byte>(RUDA_COPY_Y);
   walk_parallel(l, w, grain, [&](const int64_t* at, int64_t count) {
     copy_elements(to + at[0] * bytes, w.step(0), value, 0, count, bytes);
@@ -240,7 +242,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   s.y_bytes = dtype_info(y.dtype).block_bytes;
   std::byte codes[256];
   for (int i = 0; i < 256; ++i) codes[i] = std::byte(i);
-  find_conversion(x.dtype, y.dtype)(s.values[0], 8, codes, 1, 256);
+  find_conversion(x.dtype, y.dtype, overflow_of(p))(s.values[0], 8, codes, 1, 256);
   return nullptr;
 }
 
@@ -331,7 +333,7 @@ void run(const Launch& l) {
   const BlockFormat& format = block_formats[block_type(x.dtype)];
   const auto decode = RUDA_ISA_PICK(CopyTable, copy_table).decode;
   const auto dense = convert_rows::find(RUDA_F32, y.dtype);
-  const auto convert = find_conversion(RUDA_F32, y.dtype);
+  const auto convert = find_conversion(RUDA_F32, y.dtype, overflow_of(l.problem));
   const int64_t cols = x.dim(-1), bytes = dtype_info(y.dtype).block_bytes, step = y.stride(-1) * bytes;
   const auto* from = l.ptr<const uint8_t>(RUDA_COPY_X);
   auto* to = l.ptr<std::byte>(RUDA_COPY_Y);
@@ -368,7 +370,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
 void run(const Launch& l) {
   const Layout &x = x_of(l.problem), &y = y_of(l.problem);
   const auto& w = l.state<Walk<2>>();
-  const auto convert = find_conversion(x.dtype, y.dtype);
+  const auto convert = find_conversion(x.dtype, y.dtype, overflow_of(l.problem));
   const int64_t x_bytes = dtype_info(x.dtype).block_bytes, y_bytes = dtype_info(y.dtype).block_bytes;
   const auto* from = l.ptr<const std::byte>(RUDA_COPY_X);
   auto* to = l.ptr<std::byte>(RUDA_COPY_Y);

@@ -4,9 +4,8 @@
 
 #include "core/error.hpp"
 
-#include <ruda/position.h>
-
 #include <cmath>
+#include <cstring>
 
 namespace ruda::model {
 namespace {
@@ -82,7 +81,7 @@ struct Family {
 
 constexpr Family families[] = {{"llama", true}, {"qwen2", false}};
 
-RopeConfig read_rope(const Keys& keys, const Family& family, int64_t head_dim) {
+RopeConfig read_rope(const Keys& keys, const Family& family, int64_t head_dim, int64_t context) {
   RopeConfig rope;
   rope.interleaved = family.rope_interleaved;
   rope.dim = keys.integer_or("rope.dimension_count", head_dim, 2, head_dim);
@@ -93,7 +92,7 @@ RopeConfig read_rope(const Keys& keys, const Family& family, int64_t head_dim) {
   const std::string scaling = keys.text_or("rope.scaling.type", "none");
   if (scaling == "none") return rope;
   rope.factor = keys.real_or("rope.scaling.factor", 1);
-  rope.original_context = double(keys.integer_or("rope.scaling.original_context_length", 0, 0, INT32_MAX));
+  rope.original_context = keys.integer_or("rope.scaling.original_context_length", context, 1, INT32_MAX);
   if (scaling == "linear")
     rope.scaling = RUDA_ROPE_SCALING_LINEAR;
   else if (scaling == "yarn")
@@ -141,8 +140,35 @@ DecoderConfig read_config(const store::GgufFile& file) {
              (long long)c.head_dim);
   c.context = keys.integer("context_length", 1, INT32_MAX);
   c.norm_eps = keys.real("attention.layer_norm_rms_epsilon");
-  c.rope = read_rope(keys, *family, c.head_dim);
+  c.rope = read_rope(keys, *family, c.head_dim, c.context);
   return c;
+}
+
+ruda_rope_params rope_params(const RopeConfig& rope) {
+  ruda_rope_params params = RUDA_ROPE_PARAMS_INIT;
+  params.pairing = rope.interleaved ? RUDA_ROPE_INTERLEAVED : RUDA_ROPE_HALF;
+  params.rotary_dim = rope.dim;
+  params.theta = rope.base;
+  params.scaling = rope.scaling;
+  params.factor = rope.factor;
+  params.original_positions = rope.original_context;
+  return params;
+}
+
+std::vector<double> rope_frequencies(const DecoderConfig& config) {
+  const ruda_rope_params params = rope_params(config.rope);
+  std::vector<double> frequencies(static_cast<size_t>(config.rope.dim / 2));
+  const ruda_status status =
+      ruda_rope_frequencies(&params, frequencies.data(), int64_t(frequencies.size()), nullptr);
+  if (status == RUDA_E_NOT_BUILT) return {};
+  if (status != RUDA_OK) {
+    ruda_error_info info = RUDA_ERROR_INFO_INIT;
+    ruda_last_error(&info);
+    const char* text = std::strstr(info.message, ": ");
+    fail(status == RUDA_E_ARGUMENT ? RUDA_E_FORMAT : status, -1, "metadata keys %s.rope.*: %s",
+         config.architecture.c_str(), text ? text + 2 : info.message);
+  }
+  return frequencies;
 }
 
 }  // namespace ruda::model

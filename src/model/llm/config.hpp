@@ -4,8 +4,11 @@
 #pragma once
 #include "store/gguf.hpp"
 
+#include <ruda/position.h>
+
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace ruda::model {
 
@@ -15,7 +18,7 @@ struct RopeConfig {
   double base = 10000;
   uint32_t scaling = 0;  // RUDA_ROPE_SCALING_*
   double factor = 1;
-  double original_context = 0;
+  int64_t original_context = 0;
 };
 
 struct DecoderConfig {
@@ -29,5 +32,11 @@ struct DecoderConfig {
 
 // RUDA_E_UNSUPPORTED for an architecture without a decoder here; RUDA_E_NOT_FOUND and RUDA_E_FORMAT for keys.
 DecoderConfig read_config(const store::GgufFile& file);
+
+// The file's keys as the operators take them.
+ruda_rope_params rope_params(const RopeConfig& rope);
+// The frequencies that the keys ask for; RUDA_E_FORMAT where no kernel would take them. Empty in a library
+// without the operator.
+std::vector<double> rope_frequencies(const DecoderConfig& config);
 
 }  // namespace ruda::model

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/llm/language_model.hpp"
 
-#include <functional>
+#include <cfloat>
+#include <cmath>
+#include <cstring>
 
 namespace ruda::model {
 namespace {
@@ -129,6 +131,20 @@ void require_dtype(const Ref<Tensor>& tensor, uint32_t dtype, const char* what) 
                dtype_name(tensor->layout().dtype), dtype_name(dtype));
 }
 
+// The file's factors divide the frequencies, which F32 must hold.
+void check_rope_factors(const store::GgufTensor& factors, const std::vector<double>& frequencies) {
+  for (size_t i = 0; i < frequencies.size(); ++i) {
+    float factor;
+    std::memcpy(&factor, factors.bytes.data() + i * sizeof factor, sizeof factor);
+    RUDA_CHECK(std::isfinite(factor) && factor > 0, RUDA_E_FORMAT, -1,
+               "tensor rope_freqs.weight: element %zu is %g, expected finite and above 0", i, double(factor));
+    RUDA_CHECK(
+        frequencies[i] / double(factor) <= double(FLT_MAX), RUDA_E_FORMAT, -1,
+        "tensor rope_freqs.weight: element %zu is %g and makes frequency %g of %g, expected at most %g", i,
+        double(factor), frequencies[i] / double(factor), frequencies[i], double(FLT_MAX));
+  }
+}
+
 }  // namespace
 
 LanguageModel::LanguageModel(Context& context, Ref<store::Store> store, ruda_progress_fn progress, void* user)
@@ -148,6 +164,8 @@ LanguageModel::LanguageModel(Context& context, Ref<store::Store> store, ruda_pro
   w.rope_factors = load.optional("rope_freqs.weight", {c.rope.dim / 2});
   require_dtype(w.output_norm, RUDA_F32, "tensor output_norm.weight");
   require_dtype(w.rope_factors, RUDA_F32, "tensor rope_freqs.weight");
+  const std::vector<double> frequencies = rope_frequencies(c);
+  if (w.rope_factors) check_rope_factors(*store_->gguf().find_tensor("rope_freqs.weight"), frequencies);
   const int64_t q_width = c.q_heads * c.head_dim, kv_width = c.kv_heads * c.head_dim;
   for (int64_t i = 0; i < c.layers; ++i) {
     const std::string blk = "blk." + std::to_string(i) + ".";

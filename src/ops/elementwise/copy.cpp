@@ -23,6 +23,15 @@ void check_conversion(uint32_t from, uint32_t to, int arg) {
              dtype_name(to));
 }
 
+void check_overflow(uint32_t overflow, uint32_t dtype, int arg) {
+  RUDA_CHECK(overflow <= RUDA_OVERFLOW_NONFINITE, RUDA_E_ARGUMENT, arg,
+             "copy: overflow is %u, expected 0..%u", overflow, RUDA_OVERFLOW_NONFINITE);
+  RUDA_CHECK(overflow == RUDA_OVERFLOW_DEFAULT || dtype == RUDA_F8E4M3 || dtype == RUDA_F8E5M2,
+             RUDA_E_ARGUMENT, arg,
+             "copy: overflow is %u with dtype %s, expected 0: F8E4M3 and F8E5M2 have the choice", overflow,
+             dtype_name(dtype));
+}
+
 Problem check(ruda_context context, const ruda_copy_desc* desc) {
   Contract c(copy, context, desc);
   const auto d = c.options<ruda_copy_desc>();
@@ -33,6 +42,7 @@ Problem check(ruda_context context, const ruda_copy_desc* desc) {
                                  : x.dtype();
   c.require(find_dtype(dtype), RUDA_E_DTYPE, "dtype is %u, which is no known code", dtype);
   check_conversion(x.dtype(), dtype, Contract::arg_desc);
+  check_overflow(d.overflow, dtype, Contract::arg_desc);
   c.out("y", d.y, dtype, x.layout->shape, x.rank());
   return c.take();
 }
@@ -51,14 +61,16 @@ void copy_into(Stream& stream, ruda_tensor from, ruda_tensor to) {
   call.run(nullptr, nullptr, 0);
 }
 
-Ref<Tensor> copy_new(Stream& stream, ruda_tensor from, uint32_t dtype) {
+Ref<Tensor> copy_new(Stream& stream, ruda_tensor from, uint32_t dtype, uint32_t overflow = 0) {
   Eager call(copy, handle_of<ruda_stream>(stream));
   call.in(RUDA_COPY_X, from, 1, "tensor");
   call.key(dtype);
+  call.key(overflow);
   call.plan([&] {
     ruda_copy_desc desc = RUDA_COPY_DESC_INIT;
     desc.x = call.desc(RUDA_COPY_X);
     desc.dtype = dtype;
+    desc.overflow = overflow;
     return check(call.context_handle(), &desc);
   });
   const ruda_tensor out = call.run(RUDA_COPY_Y);
@@ -72,6 +84,18 @@ Tensor& same_context(Stream& stream, ruda_tensor handle, int arg, const char* na
   stream.check_healthy();
   if (stream.context().asynchronous()) tensor.storage().check_stream(stream, write, arg, name);
   return tensor;
+}
+
+void cast(ruda_stream stream, ruda_tensor tensor, uint32_t dtype, uint32_t overflow, ruda_tensor* out,
+          int out_arg) {
+  RUDA_CHECK(out, RUDA_E_NULL, out_arg, "out is NULL");
+  *out = nullptr;
+  Stream& s = get_stream(stream);
+  Tensor& t = same_context(s, tensor, 1, "tensor");
+  RUDA_CHECK(find_dtype(dtype), RUDA_E_DTYPE, 2, "dtype is %u, which is no known code", dtype);
+  check_conversion(t.layout().dtype, dtype, 2);
+  check_overflow(overflow, dtype, 3);
+  *out = copy_new(s, tensor, dtype, overflow).detach<ruda_tensor>();
 }
 
 bool overlap(const Tensor& a, const Tensor& b) {
@@ -210,15 +234,12 @@ ruda_status ruda_tensor_contiguous(ruda_stream stream, ruda_tensor tensor, ruda_
 
 ruda_status ruda_tensor_cast(ruda_stream stream, ruda_tensor tensor, uint32_t dtype,
                              ruda_tensor* out) noexcept {
-  return guard(__func__, [&] {
-    RUDA_CHECK(out, RUDA_E_NULL, 3, "out is NULL");
-    *out = nullptr;
-    Stream& s = get_stream(stream);
-    Tensor& t = ops::same_context(s, tensor, 1, "tensor");
-    RUDA_CHECK(find_dtype(dtype), RUDA_E_DTYPE, 2, "dtype is %u, which is no known code", dtype);
-    ops::check_conversion(t.layout().dtype, dtype, 2);
-    *out = ops::copy_new(s, tensor, dtype).detach<ruda_tensor>();
-  });
+  return guard(__func__, [&] { ops::cast(stream, tensor, dtype, RUDA_OVERFLOW_DEFAULT, out, 3); });
+}
+
+ruda_status ruda_tensor_convert(ruda_stream stream, ruda_tensor tensor, uint32_t dtype, uint32_t overflow,
+                                ruda_tensor* out) noexcept {
+  return guard(__func__, [&] { ops::cast(stream, tensor, dtype, overflow, out, 4); });
 }
 
 ruda_status ruda_tensor_copy(ruda_stream stream, ruda_tensor from, ruda_tensor to) noexcept {

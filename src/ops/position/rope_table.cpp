@@ -36,13 +36,18 @@ double yarn_mscale(double factor, double mscale) {
   return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
 }
 
+// The attention factor of longrope is a quotient by ln(original_positions).
+bool derives_from_original(const ruda_rope_params& p) {
+  return p.scaling == RUDA_ROPE_SCALING_LONGROPE && p.attention_factor == 0 && p.factor > 1;
+}
+
 double attention_factor(const ruda_rope_params& p) {
   if (p.attention_factor != 0) return p.attention_factor;
   if (p.scaling == RUDA_ROPE_SCALING_YARN)
     return p.mscale > 0 && p.mscale_all_dim > 0
                ? yarn_mscale(p.factor, p.mscale) / yarn_mscale(p.factor, p.mscale_all_dim)
                : yarn_mscale(p.factor, 1);
-  if (p.scaling == RUDA_ROPE_SCALING_LONGROPE && p.factor > 1 && p.original_positions > 1)
+  if (derives_from_original(p))
     return std::sqrt(1 + std::log(p.factor) / std::log(double(p.original_positions)));
   return 1;
 }
@@ -62,15 +67,23 @@ void check(const ruda_rope_params& p, int64_t half, bool with_frequencies, const
   if (p.scaling >= RUDA_ROPE_SCALING_DYNAMIC)
     RUDA_CHECK(p.original_positions > 0, RUDA_E_ARGUMENT, c.arg,
                "%s: original_positions is %lld, expected above 0", c.label, (long long)p.original_positions);
+  RUDA_CHECK(
+      !derives_from_original(p) || p.original_positions > 1, RUDA_E_ARGUMENT, c.arg,
+      "%s: original_positions is %lld, expected above 1: the attention factor of longrope divides by its "
+      "logarithm; or give attention_factor",
+      c.label, (long long)p.original_positions);
   RUDA_CHECK(p.seq_len >= 0, RUDA_E_ARGUMENT, c.arg, "%s: seq_len is %lld, expected 0 or more", c.label,
              (long long)p.seq_len);
   if (!with_frequencies) return;
   c.positive("theta", p.theta);
   if (p.scaling == RUDA_ROPE_SCALING_YARN) {
-    RUDA_CHECK(p.theta != 1, RUDA_E_ARGUMENT, c.arg, "%s: theta is 1, expected another value for yarn",
-               c.label);
-    c.positive("beta_fast", or_default(p.beta_fast, 32));
-    c.positive("beta_slow", or_default(p.beta_slow, 1));
+    RUDA_CHECK(p.theta > 1, RUDA_E_ARGUMENT, c.arg, "%s: theta is %g, expected above 1 for yarn", c.label,
+               p.theta);
+    const double fast = or_default(p.beta_fast, 32), slow = or_default(p.beta_slow, 1);
+    c.positive("beta_slow", slow);
+    RUDA_CHECK(std::isfinite(fast) && fast >= slow, RUDA_E_ARGUMENT, c.arg,
+               "%s: beta_fast is %g, expected finite and at least beta_slow, which is %g", c.label, fast,
+               slow);
   }
   if (p.scaling == RUDA_ROPE_SCALING_LLAMA3) {
     const double low = or_default(p.low_frequency_factor, 1), high = or_default(p.high_frequency_factor, 4);
@@ -110,7 +123,7 @@ void yarn(const ruda_rope_params& p, int64_t dim, std::vector<double>& f) {
   if (low == high) high += 0.001;
   for (size_t i = 0; i < f.size(); ++i) {
     const double slow = std::clamp((double(i) - low) / (high - low), 0.0, 1.0);
-    f[i] = f[i] / p.factor * slow + f[i] * (1 - slow);
+    f[i] = (slow == 0 ? 0 : f[i] / p.factor * slow) + f[i] * (1 - slow);
   }
 }
 
@@ -145,8 +158,12 @@ RopeTable rope_table(const ruda_rope_params& p, int64_t rotary_dim, bool with_fr
   const double original = double(p.original_positions);
   if (p.scaling == RUDA_ROPE_SCALING_DYNAMIC) {
     const double length = std::max(double(p.seq_len), original);
-    theta *=
-        std::pow(p.factor * length / original - (p.factor - 1), double(rotary_dim) / double(rotary_dim - 2));
+    const double stretch = 1 + p.factor * ((length - original) / original);
+    theta *= std::pow(stretch, double(rotary_dim) / double(rotary_dim - 2));
+    RUDA_CHECK(std::isfinite(theta), RUDA_E_ARGUMENT, arg,
+               "%s: dynamic scaling makes theta %g, expected finite; theta is %g, factor %g, seq_len %lld, "
+               "original_positions %lld",
+               label, theta, p.theta, p.factor, (long long)p.seq_len, (long long)p.original_positions);
   }
   table.frequencies.resize(size_t(half));
   for (int64_t i = 0; i < half; ++i)
@@ -155,15 +172,17 @@ RopeTable rope_table(const ruda_rope_params& p, int64_t rotary_dim, bool with_fr
     for (double& f : table.frequencies) f /= p.factor;
   if (p.scaling == RUDA_ROPE_SCALING_YARN) yarn(p, rotary_dim, table.frequencies);
   if (p.scaling == RUDA_ROPE_SCALING_LLAMA3) llama3(p, table.frequencies);
-  if (p.scaling == RUDA_ROPE_SCALING_LONGROPE) {
-    const double* factors =
-        p.long_factors && p.seq_len > p.original_positions ? p.long_factors : p.short_factors;
-    for (int64_t i = 0; i < half; ++i) table.frequencies[size_t(i)] /= factors[i];
+  const bool longrope = p.scaling == RUDA_ROPE_SCALING_LONGROPE;
+  const double* factors =
+      p.long_factors && p.seq_len > p.original_positions ? p.long_factors : p.short_factors;
+  for (size_t i = 0; i < table.frequencies.size(); ++i) {
+    double& f = table.frequencies[i];
+    if (longrope) f /= factors[i];
+    // So its product with every position is finite, and a tensor of F32 can hold it.
+    RUDA_CHECK(f <= double(FLT_MAX), RUDA_E_ARGUMENT, arg,
+               "%s: frequency %zu is %g, expected at most %g, the largest F32; theta is %g, its factor %g",
+               label, i, f, double(FLT_MAX), theta, longrope ? factors[i] : p.factor);
   }
-  for (size_t i = 0; i < table.frequencies.size(); ++i)
-    RUDA_CHECK(std::isfinite(table.frequencies[i]), RUDA_E_ARGUMENT, arg,
-               "%s: frequency %zu is %g, expected finite; theta is %g", label, i, table.frequencies[i],
-               theta);
   return table;
 }
 

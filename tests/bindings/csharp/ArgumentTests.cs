@@ -17,8 +17,25 @@ static class ArgumentTests {
     if (error != null) Test.Check(error.Message.Contains(text), error.Message + ", expected " + text);
   }
 
+  static void Absent(string name, Action action) {
+    ArgumentNullException error = Test.Throws<ArgumentNullException>(action, name);
+    if (error != null) Test.Equal(error.ParamName, name, error.Message);
+  }
+
   static void With(Action<Context, Stream> action) {
     using (Context c = new Context(Backend.Cpu)) using (Stream s = new Stream(c)) action(c, s);
+  }
+
+  public static void Overflows() {
+    With((c, s) => {
+      Tensor x = Tensor.From(s, c, new float[] { 1000, -1e9f }, 2);
+      Test.Check(x.Cast(s, DType.F8E4M3).ToArray<byte>(s).SequenceEqual(new byte[] { 0x7E, 0xFE }), "default");
+      Test.Check(x.Cast(s, DType.F8E4M3, Overflow.Nonfinite).ToArray<byte>(s).SequenceEqual(new byte[] { 0x7F, 0xFF }),
+                 "NaN");
+      Test.Check(x.Cast(s, DType.F8E5M2, Overflow.Saturate).ToArray<byte>(s).SequenceEqual(new byte[] { 0x64, 0xFB }),
+                 "saturating");
+      Fails("overflow is 1 with dtype F16", () => x.Cast(s, DType.F16, Overflow.Saturate));
+    });
   }
 
   public static void Schedules() {
@@ -59,7 +76,32 @@ static class ArgumentTests {
       Refuses("op is null", () => new PlanBuilder(null));
       Refuses("context is null", () => new PlanBuilder("rms_norm").Create(null));
       Refuses("bytes is -1, expected 0 or more", () => new Workspace(c, -1));
-      Fails("NULL", () => Ops.Binary(s, t, null, (uint)Binary.Add));
+      Absent("b", () => Ops.Binary(s, t, null, (uint)Binary.Add));
+      Absent("stream", () => Ops.Binary(null, t, t, (uint)Binary.Add));
+      Absent("gamma", () => Ops.RmsNorm(s, t, null, 1e-6));
+      Tensor square = new Tensor(c, DType.F32, 2, 2);
+      Ops.Matmul(s, square, square, null).Dispose();
+      Absent("a", () => Ops.Matmul(s, null, square));
+      Absent("stream", () => t.Fill(null, 1));
+      Absent("to", () => t.CopyTo(s, null));
+      Absent("point", () => s.Wait(null));
+      Absent("x", () => Plans.Softmax(c, null));
+      Absent("context", () => Plans.Softmax(null, square));
+      Absent("gamma", () => Plans.RmsNorm(c, square, null, 1e-6));
+      using (Plan plan = Plans.Softmax(c, square))
+        Absent("stream", () => plan.Execute(null, new Dictionary<string, object> { { "x", square } }));
+      Refuses("op holds a NUL at index 7", () => new PlanBuilder("softmax\0x"));
+      Refuses("op holds a NUL at index 4", () => Plan.OpKernels("copy\0"));
+      Fails("kernel holds a NUL at byte 3",
+            () => Plans.Softmax(c, square, options: new PlanOptions { Kernel = "cpu\0" }));
+      // Unsigned fields of 64 bits hold every ulong.
+      Plans.Softmax(c, square, options: new PlanOptions { WorkspaceLimitBytes = ulong.MaxValue }).Dispose();
+      new PlanBuilder("softmax").Set("x", square).Set("options.workspace_limit_bytes", ulong.MaxValue).Create(c).Dispose();
+      Fails("softmax: workspace_limit_bytes is -1, expected 0 to",
+            () => new PlanBuilder("softmax").Set("x", square).Set("options.workspace_limit_bytes", -1).Create(c));
+      uint small = 5;
+      Fails("reduce: op is 18446744073709551615, expected at most 4294967295",
+            () => new PlanBuilder("reduce").Set("x", square).Set("axes_mask", small - 4).Set("op", ulong.MaxValue).Create(c));
     });
   }
 

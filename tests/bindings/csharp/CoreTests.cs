@@ -177,7 +177,7 @@ static class CoreTests {
       Test.Equal(error.Kind, ErrorKind.Resource, "category of " + error.Message);
       error = Test.Throws<RudaException>(() => new Context(Backend.Cuda, 999), "no such GPU");
       Test.Check(error.Kind == ErrorKind.Unsupported || error.Kind == ErrorKind.Argument, error.Message);
-      error = Test.Throws<RudaException>(() => Ops.RmsNorm(s, null, t, 1e-6), "null");
+      error = Test.Throws<RudaException>(() => new PlanBuilder("rms_norm").Create(c), "null");
       Test.Equal(error.Status, Status.ENull, "status of " + error.Message);
       using (CancelToken cancel = new CancelToken()) {
         cancel.Request();

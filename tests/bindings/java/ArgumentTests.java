@@ -7,6 +7,7 @@ import io.ruda.Context;
 import io.ruda.DType;
 import io.ruda.NativeHandle;
 import io.ruda.Ops;
+import io.ruda.Overflow;
 import io.ruda.PagedSchedule;
 import io.ruda.Plan;
 import io.ruda.PlanBuilder;
@@ -68,12 +69,51 @@ final class ArgumentTests {
       Tests.check(Arrays.equals(Tensor.from(s, c, DType.BF16, new double[] {1, 2}, 2).toShorts(s),
           new short[] {0x3F80, 0x4000}), "BF16");
       refuses("bytes is -1, expected 0 or more", () -> new Workspace(c, -1));
+      refuses("bytes is 1099511627776, expected 0 to 2147483647, the most that a buffer holds",
+          () -> Tensor.buffer(1L << 40));
+      refuses("bytes is -1, expected 0 to 2147483647", () -> Tensor.buffer(-1));
       refuses("hostThreads is -1, expected 0 or more", () -> new Context(new Context.Options().hostThreads(-1)));
       refuses("dtype is -1, expected 0 or more", () -> new Tensor(c, -1, 2));
       refuses("pageSize is -1, expected 0 or more", () -> new PagedSchedule(c, -1, 1, 1, 1, 1));
       Tensor x = Tensor.from(s, c, new float[] {1, 2}, 2);
       refuses("op is -1, expected 0 or more", () -> Ops.unary(s, x, -1));
       refuses("axesMask is -1, expected 0 or more", () -> Ops.reduce(s, x, Reduce.SUM, -1, false));
+    }
+  }
+
+  /** Doubles become integers where they are integers of the dtype, and nowhere else. */
+  public static void integersOfDoubles() {
+    try (Context c = new Context(Backend.CPU); Stream s = new Stream(c)) {
+      Object[][] cases = {{DType.I8, -128.0, 127.0, "-128 to 127"}, {DType.U8, 0.0, 255.0, "0 to 255"},
+          {DType.I16, -32768.0, 32767.0, "-32768 to 32767"}, {DType.U16, 0.0, 65535.0, "0 to 65535"},
+          {DType.I32, -0x1p31, 0x1p31 - 1, "-2147483648 to 2147483647"}, {DType.U32, 0.0, 0x1p32 - 1, "0 to 4294967295"},
+          {DType.I64, -0x1p63, 0x1p63 - 1024, "-9223372036854775808 to 9223372036854775807"},
+          {DType.U64, 0.0, 0x1p64 - 2048, "0 to 18446744073709551615"}, {DType.BOOL, 0.0, 1.0, "0 to 1"}};
+      for (Object[] row : cases) {
+        int dtype = (int) row[0];
+        double least = (double) row[1], most = (double) row[2];
+        Tests.check(Arrays.equals(
+            Tensor.from(s, c, dtype, new double[] {least, 1, most}, 3).cast(s, DType.F64).toDoubles(s),
+            new double[] {least, 1, most}), DType.name(dtype));
+        for (double wrong : new double[] {Double.NaN, Double.POSITIVE_INFINITY, Double.NEGATIVE_INFINITY, 0.5,
+                 Math.max(most * 1.01, most + 1), least * 1.01 - 1, 1e300})
+          refuses("data[1] is " + wrong + ", expected a whole number from " + row[3] + " for " + DType.name(dtype),
+              () -> Tensor.from(s, c, dtype, new double[] {0, wrong}, 2));
+      }
+      Tests.check(Float.isNaN(Tensor.from(s, c, DType.F32, new double[] {Double.NaN}, 1).toFloats(s)[0]), "NaN as F32");
+      refuses("data is null", () -> Tensor.from(s, c, DType.I8, (double[]) null, 1));
+    }
+  }
+
+  public static void overflow() {
+    try (Context c = new Context(Backend.CPU); Stream s = new Stream(c)) {
+      Tensor x = Tensor.from(s, c, new float[] {1000, -1e9f}, 2);
+      Tests.check(Arrays.equals(x.cast(s, DType.F8E4M3).toBytes(s), new byte[] {0x7E, (byte) 0xFE}), "default");
+      Tests.check(Arrays.equals(x.cast(s, DType.F8E4M3, Overflow.NONFINITE).toBytes(s), new byte[] {0x7F, -1}), "NaN");
+      Tests.check(Arrays.equals(x.cast(s, DType.F8E5M2, Overflow.SATURATE).toBytes(s), new byte[] {0x64, (byte) 0xFB}),
+          "saturating");
+      refuses("overflow is -1, expected 0 or more", () -> x.cast(s, DType.F8E4M3, -1));
+      fails("overflow is 1 with dtype F16", () -> x.cast(s, DType.F16, Overflow.SATURATE));
     }
   }
 
@@ -114,7 +154,27 @@ final class ArgumentTests {
       refuses("role is null", () -> new ChatMessage(null, ""));
       refuses("op is null", () -> new PlanBuilder(null));
       refuses("context is null", () -> new PlanBuilder("rms_norm").create(null));
-      fails("NULL", () -> Ops.binary(s, t, null, Binary.ADD));
+      refuses("b is null", () -> Ops.binary(s, t, null, Binary.ADD));
+      refuses("stream is null", () -> Ops.binary(null, t, t, Binary.ADD));
+      refuses("gamma is null", () -> Ops.rmsNorm(s, t, null, 1e-6));
+      Tensor square = new Tensor(c, DType.F32, 2, 2);
+      Ops.matmul(s, square, square, null).close();
+      refuses("a is null", () -> Ops.matmul(s, null, square, null));
+      refuses("kCache is null", () -> Ops.pagedAppend(s, new PagedSchedule(c, 1, 1, 1, 1, 1), t, null, null, null));
+      refuses("stream is null", () -> t.fill(null, 1));
+      refuses("stream is null", () -> t.toFloats(null));
+      refuses("to is null", () -> t.copyTo(s, null));
+      refuses("stream is null", () -> t.fence(null));
+      refuses("event is null", () -> s.await(null));
+      try (Plan plan = new PlanBuilder("softmax").set("x", square).create(c)) {
+        refuses("stream is null", () -> plan.execute(null, Map.of("x", square, "y", square)));
+        refuses("stream is null", () -> plan.warm(null));
+      }
+      fails("softmax: x is NULL", () -> new PlanBuilder("softmax").create(c));
+      refuses("op holds a NUL at index 7", () -> new PlanBuilder("softmax\0x"));
+      refuses("op holds a NUL at index 4", () -> Plan.opKernels("copy\0", Backend.CPU));
+      fails("kernel holds a NUL at byte 3",
+          () -> new PlanBuilder("softmax").set("x", square).set("options.kernel", "cpu\0").create(c));
     }
   }
 
@@ -139,6 +199,12 @@ final class ArgumentTests {
       fails("reduce has no parameter axes: it has",
           () -> new PlanBuilder("reduce").set("x", x).set("op", Reduce.SUM).set("axes", 1).create(c));
       new PlanBuilder("reduce").set("x", x).set("op", Reduce.SUM).set("axes_mask", 1).create(c).close();
+      // Unsigned fields of 64 bits hold every bit pattern by setUnsigned.
+      new PlanBuilder("softmax").set("x", x).setUnsigned("options.workspace_limit_bytes", -1).create(c).close();
+      fails("softmax: workspace_limit_bytes is -1, expected 0 to",
+          () -> new PlanBuilder("softmax").set("x", x).set("options.workspace_limit_bytes", -1).create(c));
+      fails("reduce: op is 18446744073709551615, expected at most 4294967295",
+          () -> new PlanBuilder("reduce").set("x", x).setUnsigned("op", -1).create(c));
     }
   }
 

@@ -217,7 +217,7 @@ final class CoreTests {
       Tests.check(
           error.kind() == RudaException.Kind.UNSUPPORTED || error.kind() == RudaException.Kind.ARGUMENT,
           error.getMessage());
-      error = Tests.expectThrows(RudaException.class, () -> Ops.rmsNorm(s, null, t, 1e-6), "null");
+      error = Tests.expectThrows(RudaException.class, () -> new PlanBuilder("rms_norm").create(c), "null");
       Tests.equal(error.status(), Status.E_NULL, error.getMessage());
       try (CancelToken cancel = new CancelToken()) {
         cancel.request();

@@ -141,7 +141,15 @@ class ArgumentTest(unittest.TestCase):
         self.refuses(TypeError, "context is a str, expected a context", ruda.Stream, "cpu")
         self.refuses(TypeError, "context is a str", ruda.plans.binary, "cpu", a=t, b=t, op=1)
         self.refuses(TypeError, "store is a str, expected a store", ruda.Tokenizer, "a.gguf")
-        self.refuses(ruda.ArgumentError, "NULL", ruda.Stream, None)
+        self.refuses(TypeError, "context is None, expected a context", ruda.Stream, None)
+        self.refuses(TypeError, "to is None, expected a tensor", t.copy_to, None)
+        self.refuses(TypeError, "stream is None, expected a stream", t.fence, None)
+        self.refuses(TypeError, "b is None, expected a tensor", ruda.binary, t, None, ruda.Binary.ADD)
+        self.refuses(TypeError, "gamma is None, expected a tensor", ruda.rms_norm, t, None, 1e-6)
+        self.refuses(TypeError, "gamma is None, which rms_norm needs", ruda.plans.rms_norm, self.ctx, x=t, gamma=None, eps=1)
+        self.refuses(TypeError, "eps is None, which rms_norm needs", ruda.plans.rms_norm, self.ctx, x=t, gamma=t, eps=None)
+        square = t.view(1, 2).broadcast_to(2, 2)
+        self.assertEqual(ruda.matmul(square, square, None).shape, (2, 2))
 
     def test_truth_and_equality(self):
         self.assertTrue(self.ctx.tensor([2.0]))
@@ -231,6 +239,125 @@ class OddNumbersTest(unittest.TestCase):
             self.ctx.zeros((2, 3))[..., ...]
 
 
+class HugeNumbersTest(unittest.TestCase):
+    """An integer that no parameter holds is refused with the name, the value and the range."""
+
+    setUp = ArgumentTest.setUp
+    refuses = ArgumentTest.refuses
+
+    def test_steps(self):
+        t = self.ctx.tensor([0, 1, 2, 3, 4], dtype="I32")
+        for step in (2**62 - 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**100):
+            self.assertEqual(t[::step].tolist(), [0])
+            self.assertEqual(t[3::step].tolist(), [3])
+            self.assertEqual(t[::-step].tolist(), [4])
+            self.assertEqual(t[2::-step].tolist(), [2])
+            self.assertEqual(t[5::step].tolist(), [])
+            self.assertEqual(t[-(10**30) : 10**30 : step].tolist(), [0])
+
+    def test_names(self):
+        ctx, huge = self.ctx, 2**70
+        x = ctx.tensor([[1.0, 2.0], [3.0, 4.0]])
+        wide = "-9223372036854775808 to 9223372036854775807"
+        for name, call in (
+            ("shape[1]", lambda: ctx.empty((1, huge))),
+            ("shape[0]", lambda: ctx.zeros(-huge)),
+            ("shape[0]", lambda: x.view(huge)),
+            ("shape[1]", lambda: x.reshape(2, huge)),
+            ("shape[0]", lambda: x.broadcast_to(huge, 2)),
+            ("axes[0]", lambda: x.permute(huge, 0)),
+            ("shape[0]", lambda: ruda.TensorDesc((huge,))),
+            ("strides[1]", lambda: ruda.TensorDesc((1, 2), strides=(1, huge))),
+        ):
+            self.refuses(OverflowError, f"{name} is ", call)
+            self.refuses(OverflowError, f"expected {wide}", call)
+        self.refuses(IndexError, f"first is {huge}, expected an axis, -2 to 1", x.transpose, huge)
+        self.refuses(IndexError, "second is 1.0, expected an axis", x.transpose, 0, 1.0)
+        self.refuses(TypeError, "an index is 1.5, expected an integer", lambda: x[1.5])
+        self.refuses(OverflowError, f"k is {huge}, expected -9223372036854775808 to", ruda.top_k, x, huge)
+        self.refuses(OverflowError, f"value is {10**400}, expected a finite F64", x.fill, 10**400)
+        self.refuses(OverflowError, "host_threads is -1, expected 0 to 4294967295", ruda.Context, host_threads=-1)
+        self.refuses(OverflowError, f"device is {huge}, expected", ruda.Context, "cpu", huge)
+        self.refuses(OverflowError, f"is {huge}, expected", ctx.workspace, huge)
+        top = ruda.plans.top_k
+        self.refuses(OverflowError, f"k is {2**64}, expected", top, ctx, x=x, k=2**64)
+        self.refuses(ruda.Error, f"top_k: k is {2**63}, expected at most {2**63 - 1}", top, ctx, x=x, k=2**63)
+        rope = dict(x=ruda.TensorDesc((1, 1, 4)), positions=ruda.TensorDesc((1,), "I32"), theta=1e4)
+        self.refuses(OverflowError, "short_factors[1] is ", ruda.plans.rope, ctx, **rope, short_factors=[1, huge])
+        with ruda.plans.binary(ctx, a=x, op=ruda.Binary.ADD) as plan:
+            self.refuses(OverflowError, f"scalar is {huge}, expected {wide}", plan, a=x, y=x, scalar=huge)
+
+    def test_unsigned(self):
+        x = ruda.TensorDesc((2, 3))
+        for limit in (2**63, 2**64 - 1):
+            ruda.plans.softmax(self.ctx, x=x, workspace_limit_bytes=limit).close()
+        self.refuses(
+            OverflowError, f"is {2**64}, expected", ruda.plans.softmax, self.ctx, x=x, workspace_limit_bytes=2**64
+        )
+        self.refuses(
+            ruda.Error, "softmax: workspace_limit_bytes is -1", ruda.plans.softmax, self.ctx, x=x,
+            workspace_limit_bytes=-1,
+        )
+
+    def test_negative(self):
+        ctx, x = self.ctx, self.ctx.tensor([[1.0, 2.0], [3.0, 4.0]])
+        self.refuses(OverflowError, "activation is -1, expected 0 to", ruda.matmul, x, x, activation=-1)
+        self.refuses(ruda.Error, "matmul: activation is -1, expected 0 to", ruda.plans.matmul, ctx, a=x, b=x, activation=-1)
+        sizes = dict(page_size=2, pages=2, max_sequences=1, max_queries=1, max_table_pages=1)
+        self.refuses(OverflowError, "page_size is -1, expected 0 to", ruda.PagedSchedule, ctx, **{**sizes, "page_size": -1})
+
+    def test_overflow(self):
+        x = self.ctx.tensor([1000.0, -1e9, 1.0])
+        for dtype, overflow, codes in (
+            ("F8E4M3", ruda.Overflow.DEFAULT, [0x7E, 0xFE, 0x38]),
+            ("F8E4M3", ruda.Overflow.SATURATE, [0x7E, 0xFE, 0x38]),
+            ("F8E4M3", ruda.Overflow.NONFINITE, [0x7F, 0xFF, 0x38]),
+            ("F8E5M2", ruda.Overflow.DEFAULT, [0x64, 0xFC, 0x3C]),
+            ("F8E5M2", ruda.Overflow.SATURATE, [0x64, 0xFB, 0x3C]),
+            ("F8E5M2", ruda.Overflow.NONFINITE, [0x64, 0xFC, 0x3C]),
+        ):
+            self.assertEqual(list(x.cast(dtype, overflow=overflow).tobytes()), codes)
+            with ruda.plans.copy(self.ctx, x=x, dtype=dtype, overflow=overflow) as plan:
+                y = self.ctx.empty(3, dtype)
+                plan(x=x, y=y)
+                self.assertEqual(list(y.tobytes()), codes)
+        self.refuses(ruda.ArgumentError, "overflow is 3, expected 0..2", x.cast, "F8E4M3", overflow=3)
+        self.refuses(ruda.ArgumentError, "overflow is 1 with dtype F16", x.cast, "F16", overflow=1)
+        self.refuses(OverflowError, "overflow is -1, expected 0 to", x.cast, "F8E4M3", overflow=-1)
+
+    def test_booleans_are_no_dtype(self):
+        x = self.ctx.tensor([1.0])
+        for call in (
+            lambda: self.ctx.empty((1,), True),
+            lambda: self.ctx.tensor([1.0], dtype=True),
+            lambda: x.cast(True),
+            lambda: ruda.TensorDesc((1,), False),
+            lambda: ruda.plans.copy(self.ctx, x=x, dtype=True),
+            lambda: ruda.matmul(x.view(1, 1), x.view(1, 1), out_dtype=True),
+        ):
+            self.refuses(TypeError, "expected a DType, its number or its name", call)
+
+    def test_of_other_kinds(self):
+        self.refuses(ValueError, "backend is 'x', expected cpu or cuda", ruda.device_count, "x")
+        with ruda.PagedSchedule(
+            self.ctx, page_size=2, pages=4, max_sequences=2, max_queries=2, max_table_pages=2
+        ) as schedule:
+            self.refuses(TypeError, "tables is 5, expected a row of pages", schedule.set, 5, [1], [0], [0])
+            self.refuses(TypeError, "tables[0] is 5, expected integers", schedule.set, [5], [1], [0], [0])
+            self.refuses(OverflowError, f"tables[0][0] is {2**70}, expected -1 to", schedule.set, [[2**70]], [1], [0], [0])
+
+    def test_texts(self):
+        x = self.ctx.tensor([[1.0]])
+        self.refuses(ruda.Error, "kernel holds a NUL at byte 10", ruda.plans.copy, self.ctx, x=x, kernel="cpu/copy/m\0emory")
+        self.refuses(ValueError, "which holds a NUL", ruda.op_kernels, "copy\0x")
+
+    def test_left_out(self):
+        x = self.ctx.tensor([1.0])
+        with ruda.plans.unary(self.ctx, x=x, op=ruda.Unary.NEG) as plan:
+            self.refuses(ruda.Error, "x", plan, x=None, y=x)
+            self.refuses(ruda.Error, "x", plan, y=x)
+
+
 class DlpackTest(unittest.TestCase):
     def setUp(self):
         self.ctx = ruda.Context("cpu")
@@ -254,6 +381,30 @@ class DlpackTest(unittest.TestCase):
         self.assertEqual(writable.tolist(), [3, 3])
         ruda.from_dlpack(Fixed(writable.__dlpack__(copy=True)), context=self.ctx).fill(4)
         self.assertEqual(writable.tolist(), [3, 3])
+
+    def test_malformed(self):
+        t = self.ctx.tensor([1.0])
+        for name, value in (
+            ("max_version", ()),
+            ("max_version", (1,)),
+            ("max_version", (1, 0, 0)),
+            ("max_version", 1),
+            ("max_version", ("1", "0")),
+            ("max_version", (1.0, 0.0)),
+            ("dl_device", ()),
+            ("dl_device", 1),
+            ("dl_device", (1, None)),
+            ("copy", 1),
+            ("copy", "yes"),
+            ("stream", "default"),
+            ("stream", 1.5),
+        ):
+            with self.assertRaises(TypeError) as caught:
+                t.__dlpack__(**{name: value})
+            self.assertIn(f"{name} is {value!r}, expected", str(caught.exception))
+        with self.assertRaises(BufferError):
+            t.__dlpack__(dl_device=(2, 0))
+        t.__dlpack__(max_version=(1, 1), dl_device=(1, 0), copy=False, stream=-1)
 
     def test_from_dlpack_of_something_else(self):
         with self.assertRaisesRegex(TypeError, "x is a list, expected an object with __dlpack__"):

@@ -362,7 +362,9 @@ RUDA_TEST(rope_errors) {
                 p.scaling = RUDA_ROPE_SCALING_LINEAR;
                 p.factor = 1e-300;
               }),
-              RUDA_E_ARGUMENT, 1, "expected finite; theta is 1e-300");
+              RUDA_E_ARGUMENT, 1,
+              "rope: frequency 0 is 1e+300, expected at most 3.40282e+38, the largest F32; "
+              "theta is 1e-300, its factor 1e-300");
   CHECK_FAILS(attempt([&](D&, P& p) { p.scaling = RUDA_ROPE_SCALING_LINEAR; }), RUDA_E_ARGUMENT, 1,
               "factor is 0");
   CHECK_FAILS(attempt([&](D&, P& p) {
@@ -401,6 +403,134 @@ RUDA_TEST(rope_errors) {
   CHECK_FAILS(ruda_rope_frequencies(&p, f, 3, nullptr), RUDA_E_SHAPE, 2,
               "count is 3, expected rotary_dim / 2, which is 4");
   CHECK_FAILS(ruda_rope_frequencies(nullptr, f, 4, nullptr), RUDA_E_NULL, 0, "params is NULL");
+}
+
+// Every value of every scaling at and past the ends of its range: a table is finite, or refused with a text
+// that names the value.
+RUDA_TEST(rope_ranges) {
+  using P = ruda_rope_params;
+  const auto of = [](uint32_t scaling, auto change) {
+    P p = base_params();
+    p.scaling = scaling;
+    p.factor = 2;
+    p.original_positions = scaling >= RUDA_ROPE_SCALING_DYNAMIC ? 64 : 0;
+    change(p);
+    return p;
+  };
+  const auto attempt = [](const P& p) {
+    double f[4] = {-1, -1, -1, -1}, factor = -1;
+    const ruda_status status = ruda_rope_frequencies(&p, f, 4, &factor);
+    CHECK(status == RUDA_OK || (factor == 0 && f[0] == -1), "a failed call left factor %g, frequency %g",
+          factor, f[0]);
+    if (status == RUDA_OK)
+      for (double value : {f[0], f[1], f[2], f[3], factor})
+        CHECK(std::isfinite(value) && value >= 0 && value <= 3.4028235e38, "a table holds %g", value);
+    return status;
+  };
+  constexpr uint32_t LINEAR = RUDA_ROPE_SCALING_LINEAR, DYNAMIC = RUDA_ROPE_SCALING_DYNAMIC,
+                     YARN = RUDA_ROPE_SCALING_YARN, LLAMA3 = RUDA_ROPE_SCALING_LLAMA3,
+                     LONGROPE = RUDA_ROPE_SCALING_LONGROPE;
+  CHECK_FAILS(
+      attempt(of(LINEAR, [](P& p) { p.factor = 1e-308; })), RUDA_E_ARGUMENT, 0,
+      "frequency 0 is 1e+308, expected at most 3.40282e+38, the largest F32; theta is 10000, its factor "
+      "1e-308");
+  CHECK_FAILS(attempt(of(LINEAR, [](P& p) { p.factor = 1e-39; })), RUDA_E_ARGUMENT, 0,
+              "frequency 0 is 1e+39");
+  CHECK_FAILS(attempt(of(LINEAR, [](P& p) { p.factor = 5e-324; })), RUDA_E_ARGUMENT, 0, "frequency 0 is inf");
+  MUST(attempt(of(LINEAR, [](P& p) { p.factor = 1e-38; })));
+  MUST(attempt(of(LINEAR, [](P& p) { p.factor = 1e308; })));
+  CHECK_FAILS(attempt(of(0, [](P& p) { p.theta = 1e-60; })), RUDA_E_ARGUMENT, 0, "frequency 3 is 1e+45");
+  MUST(attempt(of(0, [](P& p) { p.theta = 1e308; })));
+
+  CHECK_FAILS(attempt(of(DYNAMIC, [](P& p) { p.factor = 1e308, p.seq_len = 640; })), RUDA_E_ARGUMENT, 0,
+              "dynamic scaling makes theta inf, expected finite; theta is 10000, factor 1e+308, seq_len 640, "
+              "original_positions 64");
+  // What is not stretched stays, however large the factor: 1 and not factor - factor.
+  double f[4];
+  const P still = of(DYNAMIC, [](P& p) { p.factor = 1e300, p.seq_len = 64; });
+  MUST(ruda_rope_frequencies(&still, f, 4, nullptr));
+  for (int i = 0; i < 4; ++i) check_value("dynamic, not stretched", f[i], std::pow(1e4, -i / 4.0), 1e-12);
+  MUST(
+      attempt(of(DYNAMIC, [](P& p) { p.factor = 5e-324, p.seq_len = INT64_MAX, p.original_positions = 1; })));
+
+  CHECK_FAILS(attempt(of(YARN, [](P& p) { p.theta = 1; })), RUDA_E_ARGUMENT, 0,
+              "theta is 1, expected above 1 for yarn");
+  CHECK_FAILS(attempt(of(YARN, [](P& p) { p.theta = 0.5; })), RUDA_E_ARGUMENT, 0,
+              "theta is 0.5, expected above 1 for yarn");
+  CHECK_FAILS(attempt(of(YARN, [](P& p) { p.factor = 1e-310; })), RUDA_E_ARGUMENT, 0, "expected at most");
+  CHECK_FAILS(attempt(of(YARN, [](P& p) { p.beta_fast = 0.5; })), RUDA_E_ARGUMENT, 0,
+              "beta_fast is 0.5, expected finite and at least beta_slow, which is 1");
+  CHECK_FAILS(attempt(of(YARN, [](P& p) { p.beta_fast = INFINITY; })), RUDA_E_ARGUMENT, 0,
+              "beta_fast is inf");
+  CHECK_FAILS(attempt(of(YARN, [](P& p) { p.beta_slow = -1; })), RUDA_E_ARGUMENT, 0, "beta_slow is -1");
+  CHECK_FAILS(attempt(of(YARN, [](P& p) { p.mscale = 1e308, p.mscale_all_dim = 1e308, p.factor = 1e300; })),
+              RUDA_E_ARGUMENT, 0, "attention factor is");
+  CHECK_FAILS(attempt(of(YARN, [](P& p) { p.mscale = NAN; })), RUDA_E_ARGUMENT, 0, "mscale is nan");
+  CHECK_FAILS(attempt(of(YARN, [](P& p) { p.mscale_all_dim = -1; })), RUDA_E_ARGUMENT, 0,
+              "mscale_all_dim is -1");
+  MUST(attempt(of(YARN, [](P& p) { p.factor = 1e300; })));
+  // Pairs that keep their frequency do not meet a factor that the others cannot have.
+  const P kept =
+      of(YARN, [](P& p) { p.factor = 5e-324, p.beta_slow = 1e-300, p.original_positions = 63000000; });
+  MUST(ruda_rope_frequencies(&kept, f, 4, nullptr));
+  for (int i = 0; i < 4; ++i) check_value("yarn, kept", f[i], std::pow(1e4, -i / 4.0), 1e-12);
+
+  CHECK_FAILS(attempt(of(LLAMA3, [](P& p) { p.factor = 1e-308; })), RUDA_E_ARGUMENT, 0, "expected at most");
+  CHECK_FAILS(attempt(of(LLAMA3, [](P& p) { p.low_frequency_factor = NAN; })), RUDA_E_ARGUMENT, 0,
+              "low_frequency_factor is nan");
+  CHECK_FAILS(attempt(of(LLAMA3, [](P& p) { p.high_frequency_factor = INFINITY; })), RUDA_E_ARGUMENT, 0,
+              "high_frequency_factor is inf");
+  MUST(attempt(of(LLAMA3, [](P& p) { p.low_frequency_factor = 5e-324, p.high_frequency_factor = 1e-323; })));
+  MUST(attempt(of(LLAMA3, [](P& p) { p.high_frequency_factor = 1e308, p.factor = 1e308; })));
+
+  static const double ones[4] = {1, 1, 1, 1}, tiny[4] = {1, 1, 1e-300, 1};
+  const auto longrope = [&](auto change) {
+    return of(LONGROPE, [&](P& p) {
+      p.short_factors = ones;
+      p.factor_count = 4;
+      change(p);
+    });
+  };
+  CHECK_FAILS(
+      attempt(longrope([](P& p) { p.short_factors = tiny; })), RUDA_E_ARGUMENT, 0,
+      "frequency 2 is 1e+298, expected at most 3.40282e+38, the largest F32; theta is 10000, its factor "
+      "1e-300");
+  CHECK_FAILS(attempt(longrope([](P& p) { p.long_factors = tiny, p.seq_len = 65; })), RUDA_E_ARGUMENT, 0,
+              "frequency 2 is 1e+298");
+  CHECK_FAILS(attempt(longrope([](P& p) { p.factor = -1; })), RUDA_E_ARGUMENT, 0, "factor is -1");
+  // sqrt(1 + ln(factor) / ln(original)): no value where ln(original) is 0.
+  CHECK_FAILS(attempt(longrope([](P& p) { p.original_positions = 1; })), RUDA_E_ARGUMENT, 0,
+              "original_positions is 1, expected above 1");
+  double factor = 0;
+  P p = longrope([](P& q) { q.original_positions = 1, q.attention_factor = 1.5; });
+  MUST(ruda_rope_frequencies(&p, f, 4, &factor));
+  check_value("longrope, given factor", factor, 1.5, 0);
+  p = longrope([](P& q) { q.original_positions = 1, q.factor = 1; });
+  MUST(ruda_rope_frequencies(&p, f, 4, &factor));
+  check_value("longrope, not stretched", factor, 1, 0);
+  p = longrope([](P& q) { q.original_positions = 2; });
+  MUST(ruda_rope_frequencies(&p, f, 4, &factor));
+  check_value("longrope, smallest context", factor, std::sqrt(2.0), 1e-15);
+
+  CHECK_FAILS(attempt(of(0, [](P& q) { q.seq_len = -1; })), RUDA_E_ARGUMENT, 0, "seq_len is -1");
+  CHECK_FAILS(attempt(of(DYNAMIC, [](P& q) { q.original_positions = -5; })), RUDA_E_ARGUMENT, 0,
+              "original_positions is -5");
+  for (uint32_t scaling : {LINEAR, DYNAMIC, YARN, LLAMA3})
+    for (double wrong : {0.0, -1.0, double(NAN), double(INFINITY)})
+      CHECK_FAILS(attempt(of(scaling, [&](P& q) { q.factor = wrong; })), RUDA_E_ARGUMENT, 0, "factor is");
+
+  // The largest frequency at the farthest position is still a rotation.
+  OpRun op(env, "rope");
+  op.input(X, RUDA_F32, {1, 1, 2}, {1, 0});
+  op.input(POSITIONS, RUDA_I64, {1}, {9.2e18});
+  P far = of(LINEAR, [](P& q) { q.factor = 2.94e-39; });
+  ruda_tensor y = nullptr;
+  MUST(ruda_rope(env.stream, op.tensor(X), op.tensor(POSITIONS), nullptr, &far, &y));
+  float got[2];
+  MUST(ruda_tensor_read(env.stream, y, got, sizeof got));
+  CHECK(std::fabs(std::hypot(got[0], got[1]) - 1) < 1e-6, "(1, 0) became (%g, %g)", double(got[0]),
+        double(got[1]));
+  ruda_release(y);
 }
 
 RUDA_BENCH(rope_bench) {

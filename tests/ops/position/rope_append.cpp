@@ -395,6 +395,14 @@ RUDA_TEST(rope_append_errors) {
               "rope_append: pairing is 2, expected 0..1");
   CHECK_FAILS(with_params([](P& p) { p.direction = 7; }), RUDA_E_ARGUMENT, 1, "direction is 7");
   CHECK_FAILS(with_params([](P& p) { p.theta = -1; }), RUDA_E_ARGUMENT, 1, "theta");
+  CHECK_FAILS(with_params([](P& p) { p.scaling = RUDA_ROPE_SCALING_LINEAR, p.factor = 1e-308; }),
+              RUDA_E_ARGUMENT, 1, "rope_append: frequency 0 is 1e+308, expected at most 3.40282e+38");
+  CHECK_FAILS(with_params([](P& p) {
+                p.scaling = RUDA_ROPE_SCALING_LONGROPE;
+                p.factor = 2;
+                p.original_positions = 1;
+              }),
+              RUDA_E_ARGUMENT, 1, "rope_append: original_positions is 1, expected above 1");
 
   // At execute: a schedule that was never set, then one whose rows may not be written.
   ruda_plan plan = nullptr;

@@ -221,6 +221,16 @@ RUDA_TEST(rope_attention_errors) {
   CHECK_FAILS(attempt([&](D& d) { d.v_cache = op.desc(slot::K_CACHE); }), RUDA_E_SHAPE, 1,
               "v_cache dim 3 is 16, expected 8");
   CHECK_FAILS(attempt([&](D& d) { d.scale = 0; }), RUDA_E_ARGUMENT, 1, "scale is 0");
+  params.scaling = RUDA_ROPE_SCALING_LINEAR;
+  params.factor = 1e-308;
+  CHECK_FAILS(attempt([](D&) {}), RUDA_E_ARGUMENT, 1,
+              "rope_attention: frequency 0 is 1e+308, expected at most 3.40282e+38");
+  params.scaling = RUDA_ROPE_SCALING_LONGROPE;
+  params.factor = 2;
+  params.original_positions = 1;
+  CHECK_FAILS(attempt([](D&) {}), RUDA_E_ARGUMENT, 1,
+              "rope_attention: original_positions is 1, expected above 1");
+  params.scaling = RUDA_ROPE_SCALING_NONE;
 
   ruda_plan plan = nullptr;
   MUST(with(&plan, [](D&) {}));

@@ -15,7 +15,7 @@ public final class Event extends NativeHandle {
   }
 
   public void record(Stream stream) {
-    with(p -> Raw.ruda_event_record(p[0], p[1]), this, stream);
+    with(p -> Raw.ruda_event_record(p[0], p[1]), this, need("stream", stream));
   }
 
   public void sync() {
@@ -25,7 +25,7 @@ public final class Event extends NativeHandle {
   /** Seconds from this event to a later one. */
   public double elapsed(Event later) {
     double[] seconds = new double[1];
-    with(p -> Raw.ruda_event_elapsed(p[0], p[1], seconds), this, later);
+    with(p -> Raw.ruda_event_elapsed(p[0], p[1], seconds), this, need("later", later));
     return seconds[0];
   }
 }

@@ -57,7 +57,7 @@ public final class Model extends NativeHandle {
 
   private static Model make(Context context, Store store, int slot) {
     long[] made = new long[1];
-    with(p -> Raw.rudax_model_load(p[0], p[1], slot, made), context, store);
+    with(p -> Raw.rudax_model_load(p[0], p[1], slot, made), need("context", context), need("store", store));
     return new Model(made[0]);
   }
 

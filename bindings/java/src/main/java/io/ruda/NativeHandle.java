@@ -100,6 +100,13 @@ public abstract class NativeHandle implements AutoCloseable {
     return text == null ? null : text.getBytes(StandardCharsets.UTF_8);
   }
 
+  /** A text that ends with its first NUL for the native side; null stays null. */
+  static byte[] text(String name, String value) {
+    if (value != null && value.indexOf('\0') >= 0)
+      throw new IllegalArgumentException(name + " holds a NUL at index " + value.indexOf('\0'));
+    return text(value);
+  }
+
   /** The object; null is refused by the name of the parameter. */
   static <T> T need(String name, T value) {
     if (value == null) throw new IllegalArgumentException(name + " is null");

@@ -55,12 +55,12 @@ public final class PagedSchedule extends NativeHandle {
     for (long[] part : new long[][] {lengths, sequenceIds, positions})
       values = LongStream.concat(values, Arrays.stream(part));
     long[] numbers = values.toArray();
-    with(p -> Raw.rudax_schedule_set(p[0], p[1], numbers), this, stream);
+    with(p -> Raw.rudax_schedule_set(p[0], p[1], numbers), this, need("stream", stream));
   }
 
   /** The next step: every sequence that has tokens grows by one, and these are the queries. */
   public void advance(Stream stream) {
-    with(p -> Raw.ruda_paged_schedule_advance(p[0], p[1]), this, stream);
+    with(p -> Raw.ruda_paged_schedule_advance(p[0], p[1]), this, need("stream", stream));
   }
 
   private long get(int what) {

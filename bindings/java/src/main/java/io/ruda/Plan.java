@@ -53,7 +53,7 @@ public final class Plan extends NativeHandle {
   public static List<String> opKernels(String op, int backend) {
     need("op", op);
     unsigned("backend", backend);
-    return readText((text, needed) -> Raw.ruda_op_kernels(text(op), backend, text, needed), 1024).lines().toList();
+    return readText((text, needed) -> Raw.ruda_op_kernels(text("op", op), backend, text, needed), 1024).lines().toList();
   }
 
   /** The names of the operands. */
@@ -91,7 +91,7 @@ public final class Plan extends NativeHandle {
   }
 
   public void warm(Stream stream) {
-    with(p -> Raw.ruda_plan_warm(p[0], p[1]), this, stream);
+    with(p -> Raw.ruda_plan_warm(p[0], p[1]), this, need("stream", stream));
   }
 
   public void execute(Stream stream, Map<String, ?> operands) {
@@ -109,7 +109,7 @@ public final class Plan extends NativeHandle {
     long[] numbers = new long[3 * given];
     NativeHandle[] all = new NativeHandle[4 + given];
     all[0] = this;
-    all[1] = stream;
+    all[1] = need("stream", stream);
     all[2] = workspace;
     all[3] = cancel;
     int at = 0;

@@ -22,10 +22,11 @@ public final class PlanBuilder {
 
   public PlanBuilder(String op) {
     this.op = NativeHandle.need("op", op);
+    NativeHandle.text("op", op);
   }
 
   private PlanBuilder add(String name, char tag, LongStream numbers) {
-    if (NativeHandle.need("name", name).isEmpty() || name.indexOf(' ') >= 0)
+    if (NativeHandle.need("name", name).isEmpty() || name.indexOf(' ') >= 0 || name.indexOf('\0') >= 0)
       throw new IllegalArgumentException("name is \"" + name + "\", expected the name of a parameter");
     if (names.length() > 0) names.append(' ');
     names.append(name);
@@ -59,8 +60,14 @@ public final class PlanBuilder {
     return this;
   }
 
+  /** An integer; of a field that is unsigned 64 bits wide, values from 2^63 on go through setUnsigned. */
   public PlanBuilder set(String name, long value) {
     return add(name, 'i', LongStream.of(value));
+  }
+
+  /** The bits of an unsigned integer, as of Long.parseUnsignedLong. */
+  public PlanBuilder setUnsigned(String name, long bits) {
+    return add(name, 'u', LongStream.of(bits));
   }
 
   public PlanBuilder set(String name, boolean value) {

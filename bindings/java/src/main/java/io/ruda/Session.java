@@ -69,7 +69,7 @@ public final class Session extends NativeHandle {
       List<ChatMessage> messages, int flags, String template, String variables, CancelToken cancel) {
     byte[] packed = ChatMessage.pack(messages);
     unsigned("flags", flags);
-    with(p -> Raw.rudax_session_prompt_chat(p[0], packed, flags, text(template), text(variables), p[1]), this, cancel);
+    with(p -> Raw.rudax_session_prompt_chat(p[0], packed, flags, text("template", template), text("variables", variables), p[1]), this, cancel);
   }
 
   /** A token, the text that is certain by now, and whether it was the last. */

@@ -40,14 +40,14 @@ public final class Store extends NativeHandle {
   /** The index of a tensor. */
   public long find(String name) {
     long[] index = new long[1];
-    with(p -> Raw.ruda_store_find(p[0], text(need("name", name)), index), this);
+    with(p -> Raw.ruda_store_find(p[0], text("name", need("name", name)), index), this);
     return index[0];
   }
 
   /** A read-only tensor on the file's own bytes. Contexts that compute in host memory. */
   public Tensor tensor(Context context, long index) {
     long[] made = new long[1];
-    with(p -> Raw.ruda_store_tensor(p[0], p[1], unsigned("index", index), made), this, context);
+    with(p -> Raw.ruda_store_tensor(p[0], p[1], unsigned("index", index), made), this, need("context", context));
     return Tensor.of(made[0]);
   }
 

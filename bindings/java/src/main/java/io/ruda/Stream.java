@@ -28,6 +28,6 @@ public final class Stream extends NativeHandle {
 
   /** Later work waits for the event. */
   public void await(Event event) {
-    with(p -> Raw.ruda_stream_wait(p[0], p[1]), this, event);
+    with(p -> Raw.ruda_stream_wait(p[0], p[1]), this, need("event", event));
   }
 }

@@ -36,8 +36,10 @@ public final class Tensor extends NativeHandle {
 
   /** A direct buffer in native byte order, as write, read and over want it. */
   public static ByteBuffer buffer(long bytes) {
-    unsigned("bytes", bytes);
-    return ByteBuffer.allocateDirect(Math.toIntExact(bytes)).order(ByteOrder.nativeOrder());
+    if (bytes < 0 || bytes > Integer.MAX_VALUE)
+      throw new IllegalArgumentException(
+          "bytes is " + bytes + ", expected 0 to " + Integer.MAX_VALUE + ", the most that a buffer holds");
+    return ByteBuffer.allocateDirect((int) bytes).order(ByteOrder.nativeOrder());
   }
 
   /** An F32 tensor with a copy of `data`. */
@@ -68,10 +70,13 @@ public final class Tensor extends NativeHandle {
     return new Tensor(context, DType.I64, shape).write(stream, b);
   }
 
-  /** A tensor of an integer dtype, each number within its range; for BOOL 0 and 1. */
+  /**
+   * A tensor of an integer dtype, each number within its range; for BOOL 0 and 1. Numbers of a U64 from 2^63 on are
+   * given as double[], or as bits by write.
+   */
   public static Tensor from(Stream stream, Context context, int dtype, long[] data, long... shape) {
     int bits = integerBits(dtype);
-    boolean signed = dtype == DType.I8 || dtype == DType.I16 || dtype == DType.I32 || dtype == DType.I64;
+    boolean signed = isSigned(dtype);
     long most = dtype == DType.BOOL ? 1 : bits == 64 ? Long.MAX_VALUE : (1L << (signed ? bits - 1 : bits)) - 1;
     long least = signed ? -most - 1 : 0;
     ByteBuffer b = buffer(bits / 8L * need("data", data).length);
@@ -79,21 +84,52 @@ public final class Tensor extends NativeHandle {
       if (data[i] < least || data[i] > most)
         throw new IllegalArgumentException("data[" + i + "] is " + data[i] + ", expected " + least + " to " + most
             + " for " + DType.name(dtype));
-      switch (bits) {
-        case 8 -> b.put((byte) data[i]);
-        case 16 -> b.putShort((short) data[i]);
-        case 32 -> b.putInt((int) data[i]);
-        default -> b.putLong(data[i]);
-      }
+      putInteger(b, bits, data[i]);
     }
     return new Tensor(context, dtype, shape).write(stream, b.flip());
   }
 
-  /** A tensor of any float dtype, BF16 and F16 among them: each number is rounded to it, as by cast. */
+  /**
+   * A tensor of any plain dtype. Of a float one, BF16 and F16 among them: each number is rounded to it, as by cast.
+   * Of an integer one: each number is a whole one within its range, for BOOL 0 or 1.
+   */
   public static Tensor from(Stream stream, Context context, int dtype, double[] data, long... shape) {
-    try (Tensor wide = from(stream, context, data, shape)) {
-      return wide.cast(stream, dtype);
+    need("data", data);
+    if (!isInteger(dtype))
+      try (Tensor wide = from(stream, context, data, shape)) {
+        return wide.cast(stream, dtype);
+      }
+    int bits = integerBits(dtype);
+    boolean signed = isSigned(dtype);
+    double end = dtype == DType.BOOL ? 2 : Math.scalb(1.0, signed ? bits - 1 : bits), least = signed ? -end : 0;
+    ByteBuffer b = buffer(bits / 8L * data.length);
+    for (int i = 0; i < data.length; ++i) {
+      double value = data[i];
+      if (!(value >= least && value < end && value == Math.rint(value)))
+        throw new IllegalArgumentException("data[" + i + "] is " + value + ", expected a whole number from "
+            + (long) least + " to " + Long.toUnsignedString(dtype == DType.BOOL ? 1 : -1L >>> (64 - bits + (signed ? 1 : 0)))
+            + " for " + DType.name(dtype));
+      putInteger(b, bits, value < 0x1p63 ? (long) value : (long) (value - 0x1p63) ^ Long.MIN_VALUE);
     }
+    return new Tensor(context, dtype, shape).write(stream, b.flip());
+  }
+
+  private static void putInteger(ByteBuffer b, int bits, long value) {
+    switch (bits) {
+      case 8 -> b.put((byte) value);
+      case 16 -> b.putShort((short) value);
+      case 32 -> b.putInt((int) value);
+      default -> b.putLong(value);
+    }
+  }
+
+  private static boolean isSigned(int dtype) {
+    return dtype == DType.I8 || dtype == DType.I16 || dtype == DType.I32 || dtype == DType.I64;
+  }
+
+  private static boolean isInteger(int dtype) {
+    return isSigned(dtype) || dtype == DType.U8 || dtype == DType.U16 || dtype == DType.U32 || dtype == DType.U64
+        || dtype == DType.BOOL;
   }
 
   private static int integerBits(int dtype) {
@@ -198,7 +234,7 @@ public final class Tensor extends NativeHandle {
   /** Copies exactly the tensor's bytes from the host. */
   public Tensor write(Stream stream, ByteBuffer data) {
     ordered(dtype(), data);
-    with(p -> Raw.ruda_tensor_write(p[0], p[1], data.slice()), stream, this);
+    with(p -> Raw.ruda_tensor_write(p[0], p[1], data.slice()), need("stream", stream), this);
     return this;
   }
 
@@ -206,10 +242,13 @@ public final class Tensor extends NativeHandle {
   public void read(Stream stream, ByteBuffer data) {
     if (need("data", data).isReadOnly()) throw new IllegalArgumentException("data is read-only");
     ordered(dtype(), data);
-    with(p -> Raw.ruda_tensor_read(p[0], p[1], data.slice()), stream, this);
+    with(p -> Raw.ruda_tensor_read(p[0], p[1], data.slice()), need("stream", stream), this);
   }
 
   private ByteBuffer read(Stream stream) {
+    if (bytes() > Integer.MAX_VALUE)
+      throw new IllegalArgumentException("the tensor holds " + bytes() + " bytes, an array is read of at most "
+          + Integer.MAX_VALUE + ": read a slice");
     ByteBuffer b = buffer(bytes());
     read(stream, b);
     return b;
@@ -217,8 +256,9 @@ public final class Tensor extends NativeHandle {
 
   /** The bytes of a tensor of any dtype. */
   public byte[] toBytes(Stream stream) {
-    byte[] made = new byte[Math.toIntExact(bytes())];
-    read(stream).get(made);
+    ByteBuffer data = read(stream);
+    byte[] made = new byte[data.limit()];
+    data.get(made);
     return made;
   }
 
@@ -234,70 +274,84 @@ public final class Tensor extends NativeHandle {
   /** The elements of an F32 tensor. */
   public float[] toFloats(Stream stream) {
     match("float", DType.F32);
-    float[] made = new float[Math.toIntExact(bytes() / 4)];
-    read(stream).asFloatBuffer().get(made);
+    ByteBuffer data = read(stream);
+    float[] made = new float[data.limit() / 4];
+    data.asFloatBuffer().get(made);
     return made;
   }
 
   /** The elements of an F64 tensor. */
   public double[] toDoubles(Stream stream) {
     match("double", DType.F64);
-    double[] made = new double[Math.toIntExact(bytes() / 8)];
-    read(stream).asDoubleBuffer().get(made);
+    ByteBuffer data = read(stream);
+    double[] made = new double[data.limit() / 8];
+    data.asDoubleBuffer().get(made);
     return made;
   }
 
   /** The elements of an I64 tensor, or the bits of a U64. */
   public long[] toLongs(Stream stream) {
     match("long", DType.I64, DType.U64);
-    long[] made = new long[Math.toIntExact(bytes() / 8)];
-    read(stream).asLongBuffer().get(made);
+    ByteBuffer data = read(stream);
+    long[] made = new long[data.limit() / 8];
+    data.asLongBuffer().get(made);
     return made;
   }
 
   /** The elements of an I16 tensor, or the bits of a U16, F16 or BF16. */
   public short[] toShorts(Stream stream) {
     match("short", DType.I16, DType.U16, DType.F16, DType.BF16);
-    short[] made = new short[Math.toIntExact(bytes() / 2)];
-    read(stream).asShortBuffer().get(made);
+    ByteBuffer data = read(stream);
+    short[] made = new short[data.limit() / 2];
+    data.asShortBuffer().get(made);
     return made;
   }
 
   /** The elements of an I32 tensor, or the bits of a U32. */
   public int[] toInts(Stream stream) {
     match("int", DType.I32, DType.U32);
-    int[] made = new int[Math.toIntExact(bytes() / 4)];
-    read(stream).asIntBuffer().get(made);
+    ByteBuffer data = read(stream);
+    int[] made = new int[data.limit() / 4];
+    data.asIntBuffer().get(made);
     return made;
   }
 
   public Tensor fill(Stream stream, double value) {
-    with(p -> Raw.ruda_tensor_fill(p[0], p[1], value), stream, this);
+    with(p -> Raw.ruda_tensor_fill(p[0], p[1], value), need("stream", stream), this);
     return this;
   }
 
   /** A contiguous copy of another dtype. */
   public Tensor cast(Stream stream, int dtype) {
+    return cast(stream, dtype, Overflow.DEFAULT);
+  }
+
+  /**
+   * As cast; overflow, a constant of Overflow, says for F8E4M3 and F8E5M2 what becomes of numbers beyond the largest. By
+   * default infinity, 448 in F8E4M3.
+   */
+  public Tensor cast(Stream stream, int dtype, int overflow) {
     long[] made = new long[1];
-    with(p -> Raw.ruda_tensor_cast(p[0], p[1], unsigned("dtype", dtype), made), stream, this);
+    with(p -> Raw.ruda_tensor_convert(p[0], p[1], unsigned("dtype", dtype), unsigned("overflow", overflow), made),
+        need("stream", stream), this);
     return new Tensor(made[0]);
   }
 
   public Tensor contiguous(Stream stream) {
     long[] made = new long[1];
-    with(p -> Raw.ruda_tensor_contiguous(p[0], p[1], made), stream, this);
+    with(p -> Raw.ruda_tensor_contiguous(p[0], p[1], made), need("stream", stream), this);
     return new Tensor(made[0]);
   }
 
   /** Copies into a tensor of the same shape; dtypes are converted. */
   public void copyTo(Stream stream, Tensor to) {
-    with(p -> Raw.ruda_tensor_copy(p[0], p[1], p[2]), stream, this, to);
+    with(p -> Raw.ruda_tensor_copy(p[0], p[1], p[2]), need("stream", stream), this, need("to", to));
   }
 
   /** The elements under another shape: a view where strides allow it, else a copy. One extent may be -1. */
   public Tensor reshape(Stream stream, long... shape) {
     long[] made = new long[1];
-    with(p -> Raw.rudax_tensor_reshape(p[0], p[1], need("shape", shape), made), stream, this);
+    with(p -> Raw.rudax_tensor_reshape(p[0], p[1], need("shape", shape), made), need("stream", stream), this);
     return new Tensor(made[0]);
   }
 
@@ -338,7 +392,7 @@ public final class Tensor extends NativeHandle {
 
   /** Orders later use on `stream` after the last writer on another stream. */
   public void fence(Stream stream) {
-    with(p -> Raw.ruda_tensor_fence(p[0], p[1]), this, stream);
+    with(p -> Raw.ruda_tensor_fence(p[0], p[1]), this, need("stream", stream));
   }
 
   @Override

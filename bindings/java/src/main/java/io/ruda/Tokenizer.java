@@ -110,6 +110,6 @@ public final class Tokenizer extends NativeHandle {
     byte[] packed = ChatMessage.pack(messages);
     unsigned("flags", flags);
     return use(p -> readText((text, needed) -> Raw.rudax_chat_render(
-        p, packed, flags, text(template), text(variables), text, needed), 4096));
+        p, packed, flags, text("template", template), text("variables", variables), text, needed), 4096));
   }
 }
