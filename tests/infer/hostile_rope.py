@@ -1,6 +1,8 @@
 # tests/infer/hostile_rope.py - files whose numbers of rotary embedding make no table are refused with a text.
 # SPDX-License-Identifier: Apache-2.0
-"""usage: hostile_rope.py TRACE_PROGRAM TINY_MODEL_SCRIPT"""
+"""Also: a factor without a type, and the key of files from before there were types, mean linear scaling.
+
+usage: hostile_rope.py TRACE_PROGRAM TINY_MODEL_SCRIPT"""
 
 import os
 import subprocess
@@ -10,11 +12,19 @@ import tempfile
 LINEAR = ["--key", "rope.scaling.type=linear"]
 YARN = ["--key", "rope.scaling.type=yarn"]
 ONES = "1,1,1,1,1,1,1"
+# Each list of options gives the same logits as the first, which differ from those without scaling.
+SAME = [
+    LINEAR + ["--key", "rope.scaling.factor=2.5"],
+    ["--key", "rope.scaling.factor=2.5"],
+    ["--key", "rope.scale_linear=2.5"],
+    ["--key", "rope.scaling.factor=2.5", "--key", "rope.scale_linear=7.0"],
+]
 # Options of the file; what the refusal says, or None where the file is good.
 CASES = [
     (LINEAR + ["--key", "rope.scaling.factor=2.5"], None),
     (LINEAR + ["--key", "rope.scaling.factor=1e-40"], "metadata keys llama.rope.*: frequency 0 is 1.00001e+40"),
     (LINEAR + ["--key", "rope.scaling.factor=nan"], "llama.rope.scaling.factor is nan, expected finite and above 0"),
+    (["--key", "rope.scale_linear=-1.0"], "llama.rope.scale_linear is -1, expected finite and above 0"),
     (LINEAR + ["--key", "rope.scaling.factor=-1.0"], "llama.rope.scaling.factor is -1, expected finite and above 0"),
     (["--key", "rope.freq_base=1e-45"], "metadata keys llama.rope.*: frequency 7 is 1.76"),
     (["--key", "rope.freq_base=inf"], "llama.rope.freq_base is inf, expected finite and above 0"),
@@ -48,6 +58,15 @@ def main():
                 good = answer.returncode == 1 and "model: RUDA_E_" in answer.stderr and refusal in answer.stderr
             print(f"{'ok' if good else 'WRONG'}: {' '.join(options)}: {answer.returncode} {answer.stderr.strip()}")
             wrong += not good
+        logits = []
+        for options in [[], *SAME]:
+            subprocess.run([sys.executable, script, path, "--weights", "f32", *options], check=True)
+            subprocess.run([trace, path, "cpu", "2", raw, "72", "101"], capture_output=True, check=True)
+            with open(raw, "rb") as file:
+                logits.append(file.read())
+        good = logits[0] != logits[1] and len(set(logits[1:])) == 1
+        print(f"{'ok' if good else 'WRONG'}: a factor by any of its keys")
+        wrong += not good
     return 1 if wrong else 0
 
 

@@ -89,9 +89,12 @@ RopeConfig read_rope(const Keys& keys, const Family& family, int64_t head_dim, i
              "metadata key %s.rope.dimension_count is %lld, expected an even number", family.architecture,
              (long long)rope.dim);
   rope.base = keys.real_or("rope.freq_base", 10000);
-  const std::string scaling = keys.text_or("rope.scaling.type", "none");
+  // A factor without a type is linear, and files from before the scaling keys have it as scale_linear.
+  const std::string scaling = keys.text_or("rope.scaling.type", "linear");
   if (scaling == "none") return rope;
-  rope.factor = keys.real_or("rope.scaling.factor", 1);
+  rope.factor = keys.real_or("rope.scaling.factor", 0);
+  if (rope.factor == 0) rope.factor = keys.real_or("rope.scale_linear", 1);
+  if (scaling == "linear" && rope.factor == 1) return rope;
   rope.original_context = keys.integer_or("rope.scaling.original_context_length", context, 1, INT32_MAX);
   if (scaling == "linear")
     rope.scaling = RUDA_ROPE_SCALING_LINEAR;
