@@ -56,10 +56,6 @@ def main():
         hosts = [r for r in parts["bench"]["result"]["rows"] if r["name"].startswith("host ")]
         rows = [r for r in parts["bench"]["result"]["rows"] if r not in hosts]
         operators(rows)
-        if "bench-earlier" in parts:
-            print("Cases of an earlier run, whose peers the run above did not come to:\n")
-            known = {r["name"] for r in rows if r.get("peer")}
-            operators([r for r in parts["bench-earlier"]["result"]["rows"] if r.get("peer") and r["name"] not in known])
         if hosts:
             print("## Host\n\nTime of the calling thread in batches that leave room in the launch queue; min and median of 300.\n")
             table(
