@@ -69,6 +69,14 @@ static ruda_status rudax_text(const char* from, char* text, uint64_t capacity, u
   return RUDA_OK;
 }
 
+/* Number `what` of `values`, all of 8 bytes; `noun` is what has them. */
+static ruda_status rudax_property(const char* noun, const void* values, uint64_t bytes, uint32_t what,
+                                  void* out) {
+  if (what >= bytes / 8) return rudax_fail(RUDA_E_ARGUMENT, "%s has no property %u", noun, what);
+  memcpy(out, (const char*)values + 8 * (uint64_t)what, 8);
+  return RUDA_OK;
+}
+
 RUDAX_UNUSED static ruda_status rudax_version(char* text, uint64_t capacity, uint64_t* out_needed) {
   return rudax_text(ruda_version(), text, capacity, out_needed);
 }
@@ -98,10 +106,7 @@ RUDAX_UNUSED static ruda_status rudax_context_get(ruda_context context, uint32_t
   if (status) return status;
   const uint64_t values[] = {info.backend,         (uint64_t)info.device, info.host_threads,
                              info.allocated_bytes, info.cached_bytes,     info.peak_bytes};
-  if (what >= sizeof values / sizeof *values)
-    return rudax_fail(RUDA_E_ARGUMENT, "a context has no property %u", what);
-  *out = values[what];
-  return RUDA_OK;
+  return rudax_property("a context", values, sizeof values, what, out);
 }
 
 RUDAX_UNUSED static ruda_status rudax_context_device_name(ruda_context context, char* text, uint64_t capacity,
@@ -258,10 +263,7 @@ RUDAX_UNUSED static ruda_status rudax_plan_get(ruda_plan plan, uint32_t what, ui
   if (status) return status;
   const uint64_t values[] = {info.slot_count, info.workspace_bytes, info.workspace_align, info.capturable,
                              info.deterministic};
-  if (what >= sizeof values / sizeof *values)
-    return rudax_fail(RUDA_E_ARGUMENT, "a plan has no property %u", what);
-  *out = values[what];
-  return RUDA_OK;
+  return rudax_property("a plan", values, sizeof values, what, out);
 }
 
 /* 0 operator, 1 kernel */
@@ -378,10 +380,7 @@ RUDAX_UNUSED static ruda_status rudax_schedule_get(ruda_paged_schedule schedule,
   if (status) return status;
   const uint64_t values[] = {info.page_size,       info.pages,     info.max_sequences, info.max_queries,
                              info.max_table_pages, info.sequences, info.queries,       info.generation};
-  if (what >= sizeof values / sizeof *values)
-    return rudax_fail(RUDA_E_ARGUMENT, "a schedule has no property %u", what);
-  *out = values[what];
-  return RUDA_OK;
+  return rudax_property("a schedule", values, sizeof values, what, out);
 }
 
 RUDAX_UNUSED static ruda_status rudax_op_name(uint32_t index, char* text, uint64_t capacity,

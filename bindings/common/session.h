@@ -68,10 +68,7 @@ RUDAX_UNUSED static ruda_status rudax_tokenizer_get(ruda_tokenizer tokenizer, ui
   if (status) return status;
   const int64_t values[] = {info.vocab_size, info.bos,     info.eos,     info.unknown,
                             info.padding,    info.add_bos, info.add_eos, info.has_chat_template};
-  if (what >= sizeof values / sizeof *values)
-    return rudax_fail(RUDA_E_ARGUMENT, "a tokenizer has no property %u", what);
-  *out = values[what];
-  return RUDA_OK;
+  return rudax_property("a tokenizer", values, sizeof values, what, out);
 }
 
 /* Ask with no capacity first: it then only counts. */
@@ -232,10 +229,7 @@ RUDAX_UNUSED static ruda_status rudax_model_get(ruda_model model, uint32_t what,
   const uint64_t values[] = {info.layer_count,     info.width,       info.ff_width,   info.q_heads,
                              info.kv_heads,        info.head_dim,    info.vocab_size, info.context_length,
                              info.parameter_count, info.weight_bytes};
-  if (what >= sizeof values / sizeof *values)
-    return rudax_fail(RUDA_E_ARGUMENT, "a model has no property %u", what);
-  *out = values[what];
-  return RUDA_OK;
+  return rudax_property("a model", values, sizeof values, what, out);
 }
 
 /* 0 architecture, 1 name */
@@ -334,10 +328,7 @@ RUDAX_UNUSED static ruda_status rudax_session_get(ruda_session session, uint32_t
                            info.prompt_seconds,
                            info.generate_seconds,
                            (double)info.cache_bytes};
-  if (what >= sizeof values / sizeof *values)
-    return rudax_fail(RUDA_E_ARGUMENT, "a session has no property %u", what);
-  *out = values[what];
-  return RUDA_OK;
+  return rudax_property("a session", values, sizeof values, what, out);
 }
 
 /* F32 logits of the whole vocabulary */
