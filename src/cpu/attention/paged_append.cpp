@@ -1,6 +1,7 @@
 // src/cpu/attention/paged_append.cpp - paged_append on the CPU: rows on the context's threads.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
+#include "core/op_rows.hpp"
 #include "cpu/attention/attention_table.hpp"
 #include "cpu/runtime/device.hpp"
 #include "plan/paged_schedule.hpp"
@@ -13,8 +14,6 @@ namespace {
 constexpr int64_t grain_elements = 32768;  // below this a second thread costs more than it brings
 constexpr uint32_t K = RUDA_PAGED_APPEND_K, V = RUDA_PAGED_APPEND_V, K_CACHE = RUDA_PAGED_APPEND_K_CACHE,
                    V_CACHE = RUDA_PAGED_APPEND_V_CACHE;
-
-int dtype_index(uint32_t dtype) { return dtype == RUDA_F32 ? 0 : dtype == RUDA_F16 ? 1 : 2; }
 
 const PagedSchedule& checked_schedule(const Launch& l) {
   const auto& schedule = l.object<PagedSchedule>(RUDA_PAGED_APPEND_SCHEDULE);
@@ -46,8 +45,8 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   State& s = prep.state<State>();
   s.k = rows_of(p[K], p[K_CACHE]);
   s.v = p[V].present ? rows_of(p[V], p[V_CACHE]) : AppendRows{};
-  s.from = dtype_index(p[K].dtype());
-  s.to = dtype_index(p[K_CACHE].dtype());
+  s.from = row_dtype_index(p[K].dtype());
+  s.to = row_dtype_index(p[K_CACHE].dtype());
   const int64_t elements = s.k.heads * (s.k.dim + s.v.dim);
   s.grain = elements >= grain_elements || !elements ? 1 : grain_elements / elements;
   prep.note(isa_name(isa()));

@@ -2,6 +2,7 @@
 // as tasks.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
+#include "core/op_rows.hpp"
 #include "cpu/attention/attention_table.hpp"
 #include "cpu/runtime/device.hpp"
 #include "plan/paged_schedule.hpp"
@@ -16,8 +17,6 @@ namespace {
 
 constexpr uint32_t Q = RUDA_PAGED_ATTENTION_Q, K = RUDA_PAGED_ATTENTION_K, V = RUDA_PAGED_ATTENTION_V,
                    OUT = RUDA_PAGED_ATTENTION_OUT, LSE = RUDA_PAGED_ATTENTION_LSE;
-
-int dtype_index(uint32_t dtype) { return dtype == RUDA_F32 ? 0 : dtype == RUDA_F16 ? 1 : 2; }
 
 const PagedSchedule& checked_schedule(const Launch& l) {
   const auto& schedule = l.object<PagedSchedule>(RUDA_PAGED_ATTENTION_SCHEDULE);
@@ -76,8 +75,8 @@ Verdict prepare_with(const Problem& p, Prepare& prep, bool tiles) {
   s.kv_heads = k.dim(2);
   s.queries = q.dim(0);
   s.splits = d.splits;
-  s.q_index = dtype_index(q.dtype());
-  s.cache_index = dtype_index(k.dtype());
+  s.q_index = row_dtype_index(q.dtype());
+  s.cache_index = row_dtype_index(k.dtype());
   s.threads = thread_count(p);
 
   s.tiles = tiles;

@@ -1,6 +1,7 @@
 // src/cpu/elementwise/silu_mul.cpp - silu_mul: dense rows on threads, or one element at a time.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
+#include "core/op_rows.hpp"
 #include "cpu/elementwise/silu_mul_table.hpp"
 #include "cpu/walk.hpp"
 
@@ -32,7 +33,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   for (int k = 0; k < 3; ++k)
     if (s.walk.cols() > 1 && s.walk.step(k) != 1) return "rows are not dense";
   const uint32_t dtype = p[RUDA_SILU_MUL_GATE].dtype();
-  s.row = RUDA_ISA_PICK(SiluMulTable, silu_mul_table).rows[dtype == RUDA_F32 ? 0 : dtype == RUDA_F16 ? 1 : 2];
+  s.row = RUDA_ISA_PICK(SiluMulTable, silu_mul_table).rows[row_dtype_index(dtype)];
   s.bytes = dtype_info(dtype).block_bytes;
   prep.note(isa_name(isa()));
   return nullptr;

@@ -1,6 +1,7 @@
 // src/cpu/norm/rms_norm.cpp - rms_norm on the CPU: rows on the context's threads.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
+#include "core/op_rows.hpp"
 #include "cpu/norm/norm_table.hpp"
 #include "cpu/rows.hpp"
 #include "cpu/runtime/device.hpp"
@@ -30,8 +31,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   if (!collapse_rows(*x.layout, s.x) || !collapse_rows(*p[RUDA_RMS_NORM_Y].layout, s.y))
     return "rows without one stride";
   s.grain = s.x.cols > 0 ? row_grain(s.x.cols) : 1;
-  const int dtype_index = x.dtype() == RUDA_F32 ? 0 : x.dtype() == RUDA_F16 ? 1 : 2;
-  s.kernel = RUDA_ISA_PICK(NormTable, norm_table).rms_norm[dtype_index];
+  s.kernel = RUDA_ISA_PICK(NormTable, norm_table).rms_norm[row_dtype_index(x.dtype())];
   prep.note(isa_name(isa()));
   return nullptr;
 }

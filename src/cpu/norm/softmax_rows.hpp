@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "core/half.hpp"
+#include "core/op_rows.hpp"
 #include "cpu/norm/softmax_table.hpp"
 #include "cpu/rows.hpp"
 #include "cpu/runtime/device.hpp"
@@ -36,7 +37,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   if (!collapse_rows(*x.layout, s.x) || !collapse_rows(*p[slot_y].layout, s.y))
     return "rows without one stride";
   const SoftmaxTable& table = RUDA_ISA_PICK(SoftmaxTable, softmax_table);
-  const int dtype = x.dtype() == RUDA_F32 ? 0 : x.dtype() == RUDA_F16 ? 1 : 2;
+  const int dtype = row_dtype_index(x.dtype());
   s.row = is_log ? table.log_softmax[dtype] : table.softmax[dtype];
   s.bytes = dtype_info(x.dtype()).block_bytes;
   prep.note(isa_name(isa()));

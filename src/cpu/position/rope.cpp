@@ -1,6 +1,7 @@
 // src/cpu/position/rope.cpp - rope on the CPU: tokens on the context's threads.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
+#include "core/op_rows.hpp"
 #include "cpu/position/rope_tokens.hpp"
 #include "cpu/runtime/device.hpp"
 
@@ -36,7 +37,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   s.count = x.layout->elements ? x.dim(0) : 0;
   const int64_t token_elements = x.dim(1) * x.dim(2);
   s.grain = token_elements >= grain_elements || !token_elements ? 1 : grain_elements / token_elements;
-  s.dtype_index = x.dtype() == RUDA_F32 ? 0 : x.dtype() == RUDA_F16 ? 1 : 2;
+  s.dtype_index = row_dtype_index(x.dtype());
   prep.note(isa_name(isa()));
   return nullptr;
 }

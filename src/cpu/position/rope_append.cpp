@@ -1,6 +1,7 @@
 // src/cpu/position/rope_append.cpp - rope_append on the CPU: rows on the context's threads.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
+#include "core/op_rows.hpp"
 #include "cpu/position/rope_tokens.hpp"
 #include "cpu/runtime/device.hpp"
 #include "plan/paged_schedule.hpp"
@@ -14,8 +15,6 @@ constexpr int64_t grain_elements = 16384;  // below this a second thread costs m
 constexpr uint32_t Q = RUDA_ROPE_APPEND_Q, K = RUDA_ROPE_APPEND_K, V = RUDA_ROPE_APPEND_V,
                    FREQUENCIES = RUDA_ROPE_APPEND_FREQUENCIES, Y = RUDA_ROPE_APPEND_Y,
                    K_CACHE = RUDA_ROPE_APPEND_K_CACHE, V_CACHE = RUDA_ROPE_APPEND_V_CACHE;
-
-int dtype_index(uint32_t dtype) { return dtype == RUDA_F32 ? 0 : dtype == RUDA_F16 ? 1 : 2; }
 
 const RopeConstants& constants_of(const Problem& p) {
   return *reinterpret_cast<const RopeConstants*>(p.options.data() + sizeof(ruda_rope_append_desc));
@@ -60,8 +59,8 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   s.keys.row_stride = s.k.y_token;
   s.keys.head_stride = s.k.y_head;
   s.values = cached_rows_of(p[V], p[V_CACHE]);
-  s.from = dtype_index(p[Q].dtype());
-  s.to = dtype_index(p[K_CACHE].dtype());
+  s.from = row_dtype_index(p[Q].dtype());
+  s.to = row_dtype_index(p[K_CACHE].dtype());
   const int64_t elements = p[Q].dim(1) * p[Q].dim(2) + key_elements + p[V].dim(1) * p[V].dim(2);
   s.grain = elements >= grain_elements || !elements ? 1 : grain_elements / elements;
   prep.note(isa_name(isa()));

@@ -2,6 +2,7 @@
 // in plain loops.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
+#include "core/op_rows.hpp"
 #include "cpu/position/rope_tokens.hpp"
 #include "cpu/runtime/device.hpp"
 #include "plan/one_token.hpp"
@@ -15,8 +16,6 @@ namespace {
 constexpr uint32_t Q = RUDA_ROPE_ATTENTION_Q, K = RUDA_ROPE_ATTENTION_K, V = RUDA_ROPE_ATTENTION_V,
                    FREQUENCIES = RUDA_ROPE_ATTENTION_FREQUENCIES, OUT = RUDA_ROPE_ATTENTION_OUT,
                    K_CACHE = RUDA_ROPE_ATTENTION_K_CACHE, V_CACHE = RUDA_ROPE_ATTENTION_V_CACHE;
-
-int dtype_index(uint32_t dtype) { return dtype == RUDA_F32 ? 0 : dtype == RUDA_F16 ? 1 : 2; }
 
 const RopeConstants& constants_of(const Problem& p) {
   return *reinterpret_cast<const RopeConstants*>(p.options.data() + sizeof(ruda_rope_attention_desc));
@@ -52,8 +51,8 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   s.keys.row_stride = s.k.y_token;
   s.keys.head_stride = s.k.y_head;
   s.values = cached_rows_of(p[V], p[V_CACHE]);
-  s.from = dtype_index(p[Q].dtype());
-  s.to = dtype_index(p[K_CACHE].dtype());
+  s.from = row_dtype_index(p[Q].dtype());
+  s.to = row_dtype_index(p[K_CACHE].dtype());
   prep.note(isa_name(isa()));
   return nullptr;
 }
