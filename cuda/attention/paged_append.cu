@@ -117,10 +117,7 @@ void launch(const Launch& l, const Args& a) {
 }
 
 void run(const Launch& l) {
-  const auto& schedule = l.object<PagedSchedule>(RUDA_PAGED_APPEND_SCHEDULE);
-  const Operand& cache = l.problem[K_CACHE];
-  schedule.check_fits(cache.dim(1), cache.dim(0), l.problem[K].dim(0), 3, "paged_append");
-  schedule.check_appendable(3, "paged_append");
+  const PagedSchedule& schedule = appendable_schedule(l, RUDA_PAGED_APPEND_SCHEDULE, K_CACHE, K);
   if (l.problem[K].dim(0) == 0) return;
   schedule.use_on(l.stream);
   Args a = l.state<Args>();

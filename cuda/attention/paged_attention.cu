@@ -155,9 +155,7 @@ Args plan_args(const Problem& p) {
 }
 
 bool ready(const Launch& l) {
-  const auto& schedule = l.object<PagedSchedule>(RUDA_PAGED_ATTENTION_SCHEDULE);
-  const Operand& cache = l.problem[K];
-  schedule.check_fits(cache.dim(1), cache.dim(0), l.problem[Q].dim(0), 3, "paged_attention");
+  const PagedSchedule& schedule = fitting_schedule(l, RUDA_PAGED_ATTENTION_SCHEDULE, K, Q);
   if (l.problem[Q].layout->elements == 0) return false;
   schedule.use_on(l.stream);
   return true;

@@ -277,10 +277,7 @@ Verdict prepare_vectors(const Problem& p, Prepare& prep) {
 }
 
 Data data_of(const Launch& l) {
-  const auto& schedule = l.object<PagedSchedule>(RUDA_ROPE_APPEND_SCHEDULE);
-  const Operand& cache = l.problem[K_CACHE];
-  schedule.check_fits(cache.dim(1), cache.dim(0), l.problem[Q].dim(0), 3, "rope_append");
-  schedule.check_appendable(3, "rope_append");
+  const PagedSchedule& schedule = appendable_schedule(l, RUDA_ROPE_APPEND_SCHEDULE, K_CACHE, Q);
   schedule.use_on(l.stream);
   Data d;
   d.q = l.ptr<const void>(Q), d.k = l.ptr<const void>(K), d.v = l.ptr<const void>(V);

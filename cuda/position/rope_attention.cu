@@ -9,7 +9,7 @@
 #include "attention/decode_parts.cuh"
 #include "device/dependent.cuh"
 #include "device/paging.cuh"
-#include "plan/one_token.hpp"
+#include "plan/paged_schedule.hpp"
 #include "position/rotary.cuh"
 
 namespace ruda::cuda {
@@ -298,11 +298,7 @@ void launch_rope(const Launch& l, Args& a, Fresh& f) {
 }
 
 void run_rope(const Launch& l) {
-  const auto& schedule = l.object<PagedSchedule>(RUDA_ROPE_ATTENTION_SCHEDULE);
-  const Operand& cache = l.problem[K_CACHE];
-  schedule.check_fits(cache.dim(1), cache.dim(0), l.problem[Q].dim(0), 3, "rope_attention");
-  schedule.check_appendable(3, "rope_attention");
-  check_one_token_each(schedule, 3, "rope_attention");
+  const PagedSchedule& schedule = one_token_schedule(l, RUDA_ROPE_ATTENTION_SCHEDULE, K_CACHE, Q);
   if (l.problem[Q].layout->elements == 0) return;
   schedule.use_on(l.stream);
   Args a = l.state<RopeDecode>().args;
@@ -318,7 +314,7 @@ void run_rope(const Launch& l) {
   a.tables_word = schedule.tables_word();
   a.table_stride = schedule.table_stride();
   f.last_query = std::max(schedule.capacity().max_queries, 1u) - 1;
-  switch (cache.dtype()) {
+  switch (l.problem[K_CACHE].dtype()) {
     case RUDA_F32: return launch_rope<float>(l, a, f);
     case RUDA_F16: return launch_rope<__half>(l, a, f);
     default: return launch_rope<__nv_bfloat16>(l, a, f);

@@ -9,6 +9,7 @@ namespace {
 
 constexpr int arg_tables = 2, arg_table_pages = 3, arg_lengths = 4, arg_sequences = 5, arg_ids = 6,
               arg_positions = 7, arg_queries = 8;
+constexpr int arg_bindings = 3;  // of ruda_plan_execute
 
 uint64_t count_words(const PagedSchedule::Capacity& d) {
   const auto positive = [](const char* name, uint32_t value, uint32_t most) {
@@ -289,6 +290,29 @@ void PagedSchedule::check_appendable(int arg, const char* op) const {
              i, page, owners_[page], s);
   fail(RUDA_E_ARGUMENT, arg, "%s: query %u writes position %u of sequence %u, which an earlier query writes",
        op, i, position, s);
+}
+
+const PagedSchedule& fitting_schedule(const Launch& l, uint32_t slot, uint32_t cache, uint32_t rows) {
+  const auto& schedule = l.object<PagedSchedule>(slot);
+  const Problem& p = l.problem;
+  schedule.check_fits(p[cache].dim(1), p[cache].dim(0), p[rows].dim(0), arg_bindings, p.op->name);
+  return schedule;
+}
+
+const PagedSchedule& appendable_schedule(const Launch& l, uint32_t slot, uint32_t cache, uint32_t rows) {
+  const PagedSchedule& schedule = fitting_schedule(l, slot, cache, rows);
+  schedule.check_appendable(arg_bindings, l.problem.op->name);
+  return schedule;
+}
+
+const PagedSchedule& one_token_schedule(const Launch& l, uint32_t slot, uint32_t cache, uint32_t rows) {
+  const PagedSchedule& schedule = appendable_schedule(l, slot, cache, rows);
+  const uint32_t* ids = schedule.sequence_ids();
+  for (uint32_t i = 1; i < schedule.queries(); ++i)
+    RUDA_CHECK(ids[i] > ids[i - 1], RUDA_E_ARGUMENT, arg_bindings,
+               "%s: query %u is of sequence %u, expected one above %u: one query a sequence, ascending",
+               l.problem.op->name, i, ids[i], ids[i - 1]);
+  return schedule;
 }
 
 }  // namespace ruda

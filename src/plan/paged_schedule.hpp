@@ -118,4 +118,11 @@ class PagedSchedule final : public Object {
   StorageRef device_;  // asynchronous devices only
 };
 
+// The schedule in `slot` of a launch, once it fits the operands `cache` [pages, page_size, ..] and `rows`.
+const PagedSchedule& fitting_schedule(const Launch& l, uint32_t slot, uint32_t cache, uint32_t rows);
+// The same for a launch that writes the step's rows.
+const PagedSchedule& appendable_schedule(const Launch& l, uint32_t slot, uint32_t cache, uint32_t rows);
+// The same for a launch that adds one token to each of its sequences, whose numbers ascend.
+const PagedSchedule& one_token_schedule(const Launch& l, uint32_t slot, uint32_t cache, uint32_t rows);
+
 }  // namespace ruda

@@ -16,11 +16,7 @@ constexpr uint32_t K = RUDA_PAGED_APPEND_K, V = RUDA_PAGED_APPEND_V, K_CACHE = R
                    V_CACHE = RUDA_PAGED_APPEND_V_CACHE;
 
 const PagedSchedule& checked_schedule(const Launch& l) {
-  const auto& schedule = l.object<PagedSchedule>(RUDA_PAGED_APPEND_SCHEDULE);
-  const Operand& cache = l.problem[K_CACHE];
-  schedule.check_fits(cache.dim(1), cache.dim(0), l.problem[K].dim(0), 3, "paged_append");
-  schedule.check_appendable(3, "paged_append");
-  return schedule;
+  return appendable_schedule(l, RUDA_PAGED_APPEND_SCHEDULE, K_CACHE, K);
 }
 
 namespace vector_rows {

@@ -19,10 +19,7 @@ constexpr uint32_t Q = RUDA_PAGED_ATTENTION_Q, K = RUDA_PAGED_ATTENTION_K, V = R
                    OUT = RUDA_PAGED_ATTENTION_OUT, LSE = RUDA_PAGED_ATTENTION_LSE;
 
 const PagedSchedule& checked_schedule(const Launch& l) {
-  const auto& schedule = l.object<PagedSchedule>(RUDA_PAGED_ATTENTION_SCHEDULE);
-  const Operand& cache = l.problem[K];
-  schedule.check_fits(cache.dim(1), cache.dim(0), l.problem[Q].dim(0), 3, "paged_attention");
-  return schedule;
+  return fitting_schedule(l, RUDA_PAGED_ATTENTION_SCHEDULE, K, Q);
 }
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }

@@ -21,11 +21,7 @@ const RopeConstants& constants_of(const Problem& p) {
 }
 
 const PagedSchedule& checked_schedule(const Launch& l) {
-  const auto& schedule = l.object<PagedSchedule>(RUDA_ROPE_APPEND_SCHEDULE);
-  const Operand& cache = l.problem[K_CACHE];
-  schedule.check_fits(cache.dim(1), cache.dim(0), l.problem[Q].dim(0), 3, "rope_append");
-  schedule.check_appendable(3, "rope_append");
-  return schedule;
+  return appendable_schedule(l, RUDA_ROPE_APPEND_SCHEDULE, K_CACHE, Q);
 }
 
 namespace vector_rows {

@@ -5,7 +5,7 @@
 #include "core/op_rows.hpp"
 #include "cpu/position/rope_tokens.hpp"
 #include "cpu/runtime/device.hpp"
-#include "plan/one_token.hpp"
+#include "plan/paged_schedule.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -95,11 +95,7 @@ void attend(const Launch& l, const PagedSchedule& schedule, const T* turned, int
 }
 
 void run(const Launch& l) {
-  const auto& schedule = l.object<PagedSchedule>(RUDA_ROPE_ATTENTION_SCHEDULE);
-  const Operand& cache = l.problem[K_CACHE];
-  schedule.check_fits(cache.dim(1), cache.dim(0), l.problem[Q].dim(0), 3, "rope_attention");
-  schedule.check_appendable(3, "rope_attention");
-  check_one_token_each(schedule, 3, "rope_attention");
+  const PagedSchedule& schedule = one_token_schedule(l, RUDA_ROPE_ATTENTION_SCHEDULE, K_CACHE, Q);
   const State& s = l.state<State>();
   int64_t* const positions = l.at<int64_t>(s.positions);
   RopeTokens q = s.q, k = s.k;
@@ -129,7 +125,7 @@ void run(const Launch& l) {
     put(keys, begin, end);
     put(values, begin, end);
     visit(l.problem[Q].dtype(), Types<float, f16, bf16>{}, [&](auto from) {
-      visit(cache.dtype(), Types<float, f16, bf16>{}, [&](auto to) {
+      visit(l.problem[K_CACHE].dtype(), Types<float, f16, bf16>{}, [&](auto to) {
         using T = decltype(from);
         for (int64_t i = begin; i < end; ++i)
           attend<T, decltype(to)>(l, schedule, l.at<const T>(s.turned_q), i);
