@@ -1,33 +1,9 @@
 // src/cpu/attention/attention_table.hpp - kernels of the attention family, one table a level and file.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "cpu/runtime/isa.hpp"
-
-#include <stdint.h>
+#include "cpu/cached_rows_table.hpp"
 
 namespace ruda::cpu {
-
-// Where the tokens of a schedule lie in a cache [pages, page_size, heads, dim]; strides in elements.
-struct PagedCache {
-  int64_t page_stride, slot_stride, head_stride;
-  uint32_t page_size, table_stride;
-};
-
-// Rows of one tensor [rows, heads, dim] and the cache that takes them.
-struct AppendRows {
-  const void* rows;
-  void* cache;
-  int64_t heads, dim, row_stride, head_stride;
-  PagedCache to;
-  const uint32_t *sequence_ids, *positions, *tables;
-};
-
-// [dtype of the rows][dtype of the cache]: 0 F32, 1 F16, 2 BF16.
-struct AppendTable {
-  void (*append[3][3])(const AppendRows& rows, int64_t begin, int64_t end);
-};
-
-RUDA_ISA_TABLE(AppendTable, append_table)
 
 // Rows of one (sequence, kv head): query heads that read it, query by query. Row r is query r / group of the
 // run, query head r % group of the kv head. Pointers lie at the first query of the run and the first query

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
 #include "core/op_rows.hpp"
-#include "cpu/attention/attention_table.hpp"
+#include "cpu/cached_rows.hpp"
 #include "cpu/runtime/device.hpp"
-#include "plan/paged_schedule.hpp"
 
 #include <ruda/attention.h>
 
@@ -22,25 +21,15 @@ const PagedSchedule& checked_schedule(const Launch& l) {
 namespace vector_rows {
 
 struct State {
-  AppendRows k, v;
+  CachedRows k, v;
   int64_t grain;
   int from, to;
 };
 
-AppendRows rows_of(const Operand& rows, const Operand& cache) {
-  AppendRows r{};
-  r.heads = rows.dim(1);
-  r.dim = rows.dim(2);
-  r.row_stride = rows.stride(0);
-  r.head_stride = rows.stride(1);
-  r.to = {cache.stride(0), cache.stride(1), cache.stride(2), uint32_t(cache.dim(1)), 0};
-  return r;
-}
-
 Verdict prepare(const Problem& p, Prepare& prep) {
   State& s = prep.state<State>();
-  s.k = rows_of(p[K], p[K_CACHE]);
-  s.v = p[V].present ? rows_of(p[V], p[V_CACHE]) : AppendRows{};
+  s.k = cached_rows_of(p[K], p[K_CACHE]);
+  s.v = p[V].present ? cached_rows_of(p[V], p[V_CACHE]) : CachedRows{};
   s.from = row_dtype_index(p[K].dtype());
   s.to = row_dtype_index(p[K_CACHE].dtype());
   const int64_t elements = s.k.heads * (s.k.dim + s.v.dim);
@@ -52,21 +41,12 @@ Verdict prepare(const Problem& p, Prepare& prep) {
 void run(const Launch& l) {
   const PagedSchedule& schedule = checked_schedule(l);
   const State& s = l.state<State>();
-  AppendRows k = s.k, v = s.v;
-  for (AppendRows* r : {&k, &v}) {
-    r->to.table_stride = schedule.table_stride();
-    r->sequence_ids = schedule.sequence_ids();
-    r->positions = schedule.positions();
-    r->tables = schedule.table(0);
-  }
-  k.rows = l.ptr<const void>(K);
-  k.cache = l.ptr<void>(K_CACHE);
-  v.rows = l.ptr<const void>(V);
-  v.cache = l.ptr<void>(V_CACHE);
-  const auto kernel = RUDA_ISA_PICK(AppendTable, append_table).append[s.from][s.to];
+  const CachedRows k = bind_rows(s.k, l.ptr<const void>(K), l.ptr<void>(K_CACHE), schedule),
+                   v = bind_rows(s.v, l.ptr<const void>(V), l.ptr<void>(V_CACHE), schedule);
+  const auto put = RUDA_ISA_PICK(CachedRowsTable, cached_rows_table).put[s.from][s.to];
   parallel(l, schedule.queries(), s.grain, [&](int64_t begin, int64_t end) {
-    kernel(k, begin, end);
-    if (v.rows) kernel(v, begin, end);  // after k: one cache for both holds the rows of v
+    put(k, begin, end);
+    if (v.rows) put(v, begin, end);  // after k: one cache for both holds the rows of v
   });
 }
 

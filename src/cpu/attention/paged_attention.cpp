@@ -4,8 +4,8 @@
 #include "core/half.hpp"
 #include "core/op_rows.hpp"
 #include "cpu/attention/attention_table.hpp"
+#include "cpu/cached_rows.hpp"
 #include "cpu/runtime/device.hpp"
-#include "plan/paged_schedule.hpp"
 
 #include <ruda/attention.h>
 
@@ -63,8 +63,8 @@ Verdict prepare_with(const Problem& p, Prepare& prep, bool tiles) {
   r.head_dim = q.dim(2);
   r.value_dim = v.dim(3);
   r.group = q.dim(1) / k.dim(2);
-  r.k_cache = {k.stride(0), k.stride(1), k.stride(2), uint32_t(k.dim(1)), 0};
-  r.v_cache = {v.stride(0), v.stride(1), v.stride(2), uint32_t(v.dim(1)), 0};
+  r.k_cache = paged_cache_of(k);
+  r.v_cache = paged_cache_of(v);
   r.causal = d.causal;
   r.scale = float(d.scale);
   s.merge = {nullptr, nullptr,      nullptr,           q.dim(1),     r.value_dim,

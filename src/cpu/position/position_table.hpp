@@ -29,21 +29,4 @@ struct PositionTable {
 
 RUDA_ISA_TABLE(PositionTable, position_table)
 
-// Rows [rows, heads, dim] and the cache [pages, page_size, heads, dim] that takes them; strides in elements.
-struct CachedRows {
-  const void* rows;
-  void* cache;
-  int64_t heads, dim, row_stride, head_stride;
-  int64_t page_stride, slot_stride, cache_head_stride;
-  uint32_t page_size, table_stride;
-  const uint32_t *sequence_ids, *positions, *tables;
-};
-
-// [dtype of the rows][dtype of the cache]: 0 F32, 1 F16, 2 BF16.
-struct RopeAppendTable {
-  void (*put[3][3])(const CachedRows& rows, int64_t begin, int64_t end);
-};
-
-RUDA_ISA_TABLE(RopeAppendTable, rope_append_table)
-
 }  // namespace ruda::cpu

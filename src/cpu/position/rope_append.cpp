@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
 #include "core/op_rows.hpp"
+#include "cpu/cached_rows.hpp"
 #include "cpu/position/rope_tokens.hpp"
 #include "cpu/runtime/device.hpp"
-#include "plan/paged_schedule.hpp"
 
 #include <cmath>
 
@@ -74,19 +74,10 @@ void run(const Launch& l) {
   k.y = l.at<std::byte>(s.turned);
   q.positions = k.positions = positions;
   q.frequencies_f32 = k.frequencies_f32 = l.ptr<const float>(FREQUENCIES);
-  CachedRows keys = s.keys, values = s.values;
-  keys.rows = k.y;
-  keys.cache = l.ptr<void>(K_CACHE);
-  values.rows = l.ptr<const void>(V);
-  values.cache = l.ptr<void>(V_CACHE);
-  for (CachedRows* r : {&keys, &values}) {
-    r->table_stride = schedule.table_stride();
-    r->sequence_ids = schedule.sequence_ids();
-    r->positions = schedule.positions();
-    r->tables = schedule.table(0);
-  }
+  const CachedRows keys = bind_rows(s.keys, k.y, l.ptr<void>(K_CACHE), schedule),
+                   values = bind_rows(s.values, l.ptr<const void>(V), l.ptr<void>(V_CACHE), schedule);
   const auto rope = RUDA_ISA_PICK(PositionTable, position_table).rope[s.from];
-  const auto put = RUDA_ISA_PICK(RopeAppendTable, rope_append_table).put[s.from][s.to];
+  const auto put = RUDA_ISA_PICK(CachedRowsTable, cached_rows_table).put[s.from][s.to];
   parallel(l, schedule.queries(), s.grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) positions[i] = schedule.positions()[i];
     rope(q, begin, end);

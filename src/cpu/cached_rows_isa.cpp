@@ -1,7 +1,7 @@
-// src/cpu/attention/paged_append_isa.cpp - vector rows of paged_append: copies, or conversions between float
+// src/cpu/cached_rows_isa.cpp - vector rows on their way into a cache: copies, or conversions between float
 // dtypes.
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/attention/attention_table.hpp"
+#include "cpu/cached_rows_table.hpp"
 #include "cpu/simd/simd.hpp"
 
 namespace ruda::cpu::RUDA_ISA {
@@ -19,7 +19,7 @@ RUDA_INLINE void convert_row(const T* from, T* to, int64_t count) {
 }
 
 template <class From, class To>
-void append(const AppendRows& r, int64_t begin, int64_t end) {
+void put(const CachedRows& r, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) {
     const uint32_t position = r.positions[i];
     const uint32_t page =
@@ -34,8 +34,8 @@ void append(const AppendRows& r, int64_t begin, int64_t end) {
 
 }  // namespace
 
-extern const AppendTable append_table{{{append<float, float>, append<float, f16>, append<float, bf16>},
-                                       {append<f16, float>, append<f16, f16>, append<f16, bf16>},
-                                       {append<bf16, float>, append<bf16, f16>, append<bf16, bf16>}}};
+extern const CachedRowsTable cached_rows_table{{{put<float, float>, put<float, f16>, put<float, bf16>},
+                                                {put<f16, float>, put<f16, f16>, put<f16, bf16>},
+                                                {put<bf16, float>, put<bf16, f16>, put<bf16, bf16>}}};
 
 }  // namespace ruda::cpu::RUDA_ISA
