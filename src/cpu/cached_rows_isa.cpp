@@ -2,21 +2,10 @@
 // dtypes.
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/cached_rows_table.hpp"
-#include "cpu/simd/simd.hpp"
+#include "cpu/simd/convert_run.hpp"
 
 namespace ruda::cpu::RUDA_ISA {
 namespace {
-
-template <class From, class To>
-RUDA_INLINE void convert_row(const From* from, To* to, int64_t count) {
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) store(to + i, load(from + i));
-  if (const int tail = int(count - i)) store(to + i, load(from + i, tail), tail);
-}
-template <class T>
-RUDA_INLINE void convert_row(const T* from, T* to, int64_t count) {
-  __builtin_memcpy(to, from, size_t(count) * sizeof(T));
-}
 
 template <class From, class To>
 void put(const CachedRows& r, int64_t begin, int64_t end) {
@@ -28,7 +17,7 @@ void put(const CachedRows& r, int64_t begin, int64_t end) {
     To* to =
         static_cast<To*>(r.cache) + page * r.to.page_stride + position % r.to.page_size * r.to.slot_stride;
     for (int64_t h = 0; h < r.heads; ++h)
-      convert_row(from + h * r.head_stride, to + h * r.to.head_stride, r.dim);
+      convert_run(from + h * r.head_stride, to + h * r.to.head_stride, r.dim);
   }
 }
 

@@ -3,25 +3,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/embedding/embedding_table.hpp"
 #include "cpu/simd/block_decode.hpp"
+#include "cpu/simd/convert_run.hpp"
 
 namespace ruda::cpu::RUDA_ISA {
 namespace {
 
-template <class From, class To>
-RUDA_INLINE void convert(const From* from, To* to, int64_t cols) {
-  int64_t i = 0;
-  for (; i + lanes <= cols; i += lanes) store(to + i, load(from + i));
-  if (i < cols) store(to + i, load(from + i, (int)(cols - i)), (int)(cols - i));
-}
-
 template <class From>
 RUDA_INLINE void convert_to(const From* from, void* y, int32_t to, int64_t cols) {
   if (to == row_f32)
-    convert(from, (float*)y, cols);
+    convert_run(from, (float*)y, cols);
   else if (to == row_f16)
-    convert(from, (f16*)y, cols);
+    convert_run(from, (f16*)y, cols);
   else
-    convert(from, (bf16*)y, cols);
+    convert_run(from, (bf16*)y, cols);
 }
 
 void row(const void* table_row, int32_t from, int32_t block, void* y, int32_t to, int64_t cols,

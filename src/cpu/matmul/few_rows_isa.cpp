@@ -1,6 +1,7 @@
 // src/cpu/matmul/few_rows_isa.cpp - products of few rows: bound by reading the matrix, so it is read once.
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/matmul/few_rows.hpp"
+#include "cpu/simd/convert_run.hpp"
 #include "cpu/simd/seq.hpp"
 #include "cpu/simd/simd.hpp"
 
@@ -144,20 +145,13 @@ void sums(const FewRows* job, int64_t first, int64_t last) {
     sums_type<bf16>(*job, first, last);
 }
 
-template <class T>
-RUDA_INLINE void widen_type(const T* from, float* to, int64_t count) {
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) store(to + i, load(from + i));
-  if (i < count) store(to + i, load(from + i, (int)(count - i)), (int)(count - i));
-}
-
 void widen(GemmType type, const void* from, float* to, int64_t count) {
   if (type == gemm_f32)
-    widen_type((const float*)from, to, count);
+    convert_run((const float*)from, to, count);
   else if (type == gemm_f16)
-    widen_type((const f16*)from, to, count);
+    convert_run((const f16*)from, to, count);
   else
-    widen_type((const bf16*)from, to, count);
+    convert_run((const bf16*)from, to, count);
 }
 
 }  // namespace
