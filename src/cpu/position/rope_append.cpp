@@ -1,9 +1,8 @@
 // src/cpu/position/rope_append.cpp - rope_append on the CPU: rows on the context's threads.
 // SPDX-License-Identifier: Apache-2.0
+#include "cpu/position/rope_append.hpp"
+
 #include "core/half.hpp"
-#include "core/op_rows.hpp"
-#include "cpu/cached_rows.hpp"
-#include "cpu/position/rope_tokens.hpp"
 #include "cpu/runtime/device.hpp"
 
 #include <cmath>
@@ -12,9 +11,7 @@ namespace ruda::cpu {
 namespace {
 
 constexpr int64_t grain_elements = 16384;  // below this a second thread costs more than it brings
-constexpr uint32_t Q = RUDA_ROPE_APPEND_Q, K = RUDA_ROPE_APPEND_K, V = RUDA_ROPE_APPEND_V,
-                   FREQUENCIES = RUDA_ROPE_APPEND_FREQUENCIES, Y = RUDA_ROPE_APPEND_Y,
-                   K_CACHE = RUDA_ROPE_APPEND_K_CACHE, V_CACHE = RUDA_ROPE_APPEND_V_CACHE;
+constexpr uint32_t Y = RUDA_ROPE_APPEND_Y;
 
 const RopeConstants& constants_of(const Problem& p) {
   return *reinterpret_cast<const RopeConstants*>(p.options.data() + sizeof(ruda_rope_append_desc));
@@ -26,38 +23,18 @@ const PagedSchedule& checked_schedule(const Launch& l) {
 
 namespace vector_rows {
 
-// k is turned into the workspace, from where it goes into its cache.
 struct State {
-  RopeTokens q, k;
-  CachedRows keys, values;
-  int64_t grain, key_row_bytes;
-  int from, to;
-  WorkspaceSlot turned, positions;
+  RopeAppend append;
+  int64_t grain;
 };
 
 Verdict prepare(const Problem& p, Prepare& prep) {
-  const RopeConstants& c = constants_of(p);
-  const int64_t rows = p[Q].dim(0), key_elements = p[K].dim(1) * p[K].dim(2);
-  const WorkspaceSlot turned =
-      prep.book<std::byte>(rows * key_elements * int64_t(dtype_info(p[K].dtype()).block_bytes));
-  const WorkspaceSlot positions = prep.book<int64_t>(rows);
   State& s = prep.state<State>();
-  s.turned = turned;
-  s.positions = positions;
-  s.q = rope_tokens_of(c, p[FREQUENCIES].present, p[Q]);
-  s.q.y_token = p[Y].stride(0);
-  s.q.y_head = p[Y].stride(1);
-  s.k = rope_tokens_of(c, p[FREQUENCIES].present, p[K]);
-  s.k.y_token = key_elements;
-  s.k.y_head = p[K].dim(2);
-  s.q.wide_positions = s.k.wide_positions = true;
-  s.keys = cached_rows_of(p[K], p[K_CACHE]);
-  s.keys.row_stride = s.k.y_token;
-  s.keys.head_stride = s.k.y_head;
-  s.values = cached_rows_of(p[V], p[V_CACHE]);
-  s.from = row_dtype_index(p[Q].dtype());
-  s.to = row_dtype_index(p[K_CACHE].dtype());
-  const int64_t elements = p[Q].dim(1) * p[Q].dim(2) + key_elements + p[V].dim(1) * p[V].dim(2);
+  s.append = rope_append_of(p, prep, constants_of(p));
+  s.append.q.y_token = p[Y].stride(0);
+  s.append.q.y_head = p[Y].stride(1);
+  int64_t elements = 0;
+  for (const uint32_t slot : {Q, K, V}) elements += p[slot].dim(1) * p[slot].dim(2);
   s.grain = elements >= grain_elements || !elements ? 1 : grain_elements / elements;
   prep.note(isa_name(isa()));
   return nullptr;
@@ -66,25 +43,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
 void run(const Launch& l) {
   const PagedSchedule& schedule = checked_schedule(l);
   const State& s = l.state<State>();
-  int64_t* const positions = l.at<int64_t>(s.positions);
-  RopeTokens q = s.q, k = s.k;
-  q.x = l.ptr<const void>(Q);
-  q.y = l.ptr<void>(Y);
-  k.x = l.ptr<const void>(K);
-  k.y = l.at<std::byte>(s.turned);
-  q.positions = k.positions = positions;
-  q.frequencies_f32 = k.frequencies_f32 = l.ptr<const float>(FREQUENCIES);
-  const CachedRows keys = bind_rows(s.keys, k.y, l.ptr<void>(K_CACHE), schedule),
-                   values = bind_rows(s.values, l.ptr<const void>(V), l.ptr<void>(V_CACHE), schedule);
-  const auto rope = RUDA_ISA_PICK(PositionTable, position_table).rope[s.from];
-  const auto put = RUDA_ISA_PICK(CachedRowsTable, cached_rows_table).put[s.from][s.to];
-  parallel(l, schedule.queries(), s.grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) positions[i] = schedule.positions()[i];
-    rope(q, begin, end);
-    rope(k, begin, end);
-    put(keys, begin, end);
-    put(values, begin, end);
-  });
+  parallel(l, schedule.queries(), s.grain, rope_append_work(l, s.append, schedule, l.ptr<void>(Y)));
 }
 
 }  // namespace vector_rows

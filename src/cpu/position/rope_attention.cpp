@@ -2,9 +2,7 @@
 // in plain loops.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
-#include "core/op_rows.hpp"
-#include "cpu/cached_rows.hpp"
-#include "cpu/position/rope_tokens.hpp"
+#include "cpu/position/rope_append.hpp"
 #include "cpu/runtime/device.hpp"
 
 #include <algorithm>
@@ -13,46 +11,25 @@
 namespace ruda::cpu {
 namespace {
 
-constexpr uint32_t Q = RUDA_ROPE_ATTENTION_Q, K = RUDA_ROPE_ATTENTION_K, V = RUDA_ROPE_ATTENTION_V,
-                   FREQUENCIES = RUDA_ROPE_ATTENTION_FREQUENCIES, OUT = RUDA_ROPE_ATTENTION_OUT,
-                   K_CACHE = RUDA_ROPE_ATTENTION_K_CACHE, V_CACHE = RUDA_ROPE_ATTENTION_V_CACHE;
+constexpr uint32_t OUT = RUDA_ROPE_ATTENTION_OUT;
 
 const RopeConstants& constants_of(const Problem& p) {
   return *reinterpret_cast<const RopeConstants*>(p.options.data() + sizeof(ruda_rope_attention_desc));
 }
 
-// q and k are turned into the workspace; k goes from there into its cache.
+// q is turned into the workspace too.
 struct State {
-  RopeTokens q, k;
-  CachedRows keys, values;
-  int from, to;
-  WorkspaceSlot turned_q, turned_k, positions;
+  RopeAppend append;
+  WorkspaceSlot turned_q;
 };
 
 Verdict prepare(const Problem& p, Prepare& prep) {
-  const int64_t rows = p[Q].dim(0), bytes = dtype_info(p[Q].dtype()).block_bytes;
-  const WorkspaceSlot turned_q = prep.book<std::byte>(rows * p[Q].dim(1) * p[Q].dim(2) * bytes),
-                      turned_k = prep.book<std::byte>(rows * p[K].dim(1) * p[K].dim(2) * bytes),
-                      positions = prep.book<int64_t>(rows);
+  const int64_t row = p[Q].dim(1) * p[Q].dim(2);
   State& s = prep.state<State>();
-  s.turned_q = turned_q;
-  s.turned_k = turned_k;
-  s.positions = positions;
-  const auto tokens = [&](uint32_t slot) {
-    RopeTokens t = rope_tokens_of(constants_of(p), p[FREQUENCIES].present, p[slot]);
-    t.y_token = p[slot].dim(1) * p[slot].dim(2);
-    t.y_head = p[slot].dim(2);
-    t.wide_positions = true;
-    return t;
-  };
-  s.q = tokens(Q);
-  s.k = tokens(K);
-  s.keys = cached_rows_of(p[K], p[K_CACHE]);
-  s.keys.row_stride = s.k.y_token;
-  s.keys.head_stride = s.k.y_head;
-  s.values = cached_rows_of(p[V], p[V_CACHE]);
-  s.from = row_dtype_index(p[Q].dtype());
-  s.to = row_dtype_index(p[K_CACHE].dtype());
+  s.turned_q = prep.book<std::byte>(p[Q].dim(0) * row * int64_t(dtype_info(p[Q].dtype()).block_bytes));
+  s.append = rope_append_of(p, prep, constants_of(p));
+  s.append.q.y_token = row;
+  s.append.q.y_head = p[Q].dim(2);
   prep.note(isa_name(isa()));
   return nullptr;
 }
@@ -97,24 +74,9 @@ void attend(const Launch& l, const PagedSchedule& schedule, const T* turned, int
 void run(const Launch& l) {
   const PagedSchedule& schedule = one_token_schedule(l, RUDA_ROPE_ATTENTION_SCHEDULE, K_CACHE, Q);
   const State& s = l.state<State>();
-  int64_t* const positions = l.at<int64_t>(s.positions);
-  RopeTokens q = s.q, k = s.k;
-  q.x = l.ptr<const void>(Q);
-  q.y = l.at<std::byte>(s.turned_q);
-  k.x = l.ptr<const void>(K);
-  k.y = l.at<std::byte>(s.turned_k);
-  q.positions = k.positions = positions;
-  q.frequencies_f32 = k.frequencies_f32 = l.ptr<const float>(FREQUENCIES);
-  const CachedRows keys = bind_rows(s.keys, k.y, l.ptr<void>(K_CACHE), schedule),
-                   values = bind_rows(s.values, l.ptr<const void>(V), l.ptr<void>(V_CACHE), schedule);
-  const auto rope = RUDA_ISA_PICK(PositionTable, position_table).rope[s.from];
-  const auto put = RUDA_ISA_PICK(CachedRowsTable, cached_rows_table).put[s.from][s.to];
+  const auto append = rope_append_work(l, s.append, schedule, l.at<std::byte>(s.turned_q));
   parallel(l, schedule.queries(), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) positions[i] = schedule.positions()[i];
-    rope(q, begin, end);
-    rope(k, begin, end);
-    put(keys, begin, end);
-    put(values, begin, end);
+    append(begin, end);
     visit(l.problem[Q].dtype(), Types<float, f16, bf16>{}, [&](auto from) {
       visit(l.problem[K_CACHE].dtype(), Types<float, f16, bf16>{}, [&](auto to) {
         using T = decltype(from);
