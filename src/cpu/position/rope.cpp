@@ -1,13 +1,9 @@
 // src/cpu/position/rope.cpp - rope on the CPU: tokens on the context's threads.
 // SPDX-License-Identifier: Apache-2.0
-#include "core/half.hpp"
 #include "core/op_rows.hpp"
 #include "cpu/position/rope_tokens.hpp"
+#include "cpu/position/rotation.hpp"
 #include "cpu/runtime/device.hpp"
-
-#include <ruda/position.h>
-
-#include <cmath>
 
 namespace ruda::cpu {
 namespace {
@@ -62,26 +58,16 @@ Verdict prepare(const Problem&, Prepare&) { return nullptr; }
 template <class T>
 void tokens(const Launch& l) {
   const Operand &x = l.problem[RUDA_ROPE_X], &y = l.problem[RUDA_ROPE_Y];
-  const RopeConstants& c = constants_of(l.problem);
-  const float* tensor = l.ptr<const float>(RUDA_ROPE_FREQUENCIES);
-  const bool wide = l.problem[RUDA_ROPE_POSITIONS].dtype() == RUDA_I64, halves = c.pairing == RUDA_ROPE_HALF;
+  const bool wide = l.problem[RUDA_ROPE_POSITIONS].dtype() == RUDA_I64;
   for (int64_t t = 0; t < x.dim(0); ++t) {
     l.stop.check();
     const double position = wide ? double(l.ptr<const int64_t>(RUDA_ROPE_POSITIONS)[t])
                                  : double(l.ptr<const int32_t>(RUDA_ROPE_POSITIONS)[t]);
+    const Rotation<T> rotation{constants_of(l.problem), l.ptr<const float>(RUDA_ROPE_FREQUENCIES), position};
     for (int64_t h = 0; h < x.dim(1); ++h) {
       const T* from = l.ptr<const T>(RUDA_ROPE_X) + t * x.stride(0) + h * x.stride(1);
       T* to = l.ptr<T>(RUDA_ROPE_Y) + t * y.stride(0) + h * y.stride(1);
-      for (int64_t i = 0; i < c.half; ++i) {
-        const double angle = position * (tensor ? double(tensor[i]) : c.frequencies()[i]);
-        const float cosine = float(std::cos(angle) * c.factor);
-        const float sine = float((c.direction == RUDA_ROPE_INVERSE ? -1 : 1) * std::sin(angle) * c.factor);
-        const int64_t a = halves ? i : 2 * i, b = halves ? i + c.half : 2 * i + 1;
-        const float u = to_float(from[a]), v = to_float(from[b]);
-        to[a] = from_float<T>(u * cosine - v * sine);
-        to[b] = from_float<T>(u * sine + v * cosine);
-      }
-      for (int64_t i = 2 * c.half; i < x.dim(2); ++i) to[i] = from[i];
+      rotation.each(from, x.dim(2), [&](int64_t e, T value) { to[e] = value; });
     }
   }
 }

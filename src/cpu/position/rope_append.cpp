@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/position/rope_append.hpp"
 
-#include "core/half.hpp"
+#include "cpu/position/rotation.hpp"
 #include "cpu/runtime/device.hpp"
-
-#include <cmath>
 
 namespace ruda::cpu {
 namespace {
@@ -51,29 +49,6 @@ void run(const Launch& l) {
 namespace plain {
 
 Verdict prepare(const Problem&, Prepare&) { return nullptr; }
-
-// Calls put(element, value) for every element of a turned head.
-template <class T>
-struct Rotation {
-  const RopeConstants& c;
-  const float* frequencies;
-  double position;
-
-  template <class F>
-  void each(const T* head, int64_t head_dim, F&& put) const {
-    for (int64_t i = 0; i < c.half; ++i) {
-      const double angle = position * (frequencies ? double(frequencies[i]) : c.frequencies()[i]);
-      const float cosine = float(std::cos(angle) * c.factor);
-      const float sine = float((c.direction == RUDA_ROPE_INVERSE ? -1 : 1) * std::sin(angle) * c.factor);
-      const bool halves = c.pairing == RUDA_ROPE_HALF;
-      const int64_t a = halves ? i : 2 * i, b = halves ? i + c.half : 2 * i + 1;
-      const float u = to_float(head[a]), v = to_float(head[b]);
-      put(a, from_float<T>(u * cosine - v * sine));
-      put(b, from_float<T>(u * sine + v * cosine));
-    }
-    for (int64_t i = 2 * c.half; i < head_dim; ++i) put(i, head[i]);
-  }
-};
 
 template <class T, class To>
 void rows(const Launch& l, const PagedSchedule& schedule) {
