@@ -88,13 +88,9 @@ struct State {
   Args args;   // of the first pairs
 };
 
-const RopeConstants& constants_of(const Problem& p) {
-  return *reinterpret_cast<const RopeConstants*>(p.options.data() + sizeof(ruda_rope_desc));
-}
-
 Verdict prepare(const Problem& p, Prepare& prep) {
   const Operand &x = p[RUDA_ROPE_X], &y = p[RUDA_ROPE_Y];
-  const RopeConstants& c = constants_of(p);
+  const RopeConstants& c = rope_constants_of<ruda_rope_desc>(p.options);
   if (x.dim(0) > INT32_MAX) return "more than 2^31 - 1 tokens";
   State& s = prep.state<State>();
   s.tokens = x.layout->elements ? x.dim(0) : 0;
@@ -109,7 +105,8 @@ Verdict prepare(const Problem& p, Prepare& prep) {
 
 Verdict prepare_vectors(const Problem& p, Prepare& prep) {
   const Operand &x = p[RUDA_ROPE_X], &y = p[RUDA_ROPE_Y];
-  const int64_t half = constants_of(p).half, n = 16 / dtype_info(x.dtype()).block_bytes;
+  const int64_t half = rope_constants_of<ruda_rope_desc>(p.options).half,
+                n = 16 / dtype_info(x.dtype()).block_bytes;
   if (half > table_pairs) return "rotary_dim above 512";
   if (half == 0 || half % n) return "pairs not in whole 16-byte pieces";
   if (x.align_log2 < 4 || y.align_log2 < 4) return "addresses not aligned to 16 bytes";
@@ -131,7 +128,7 @@ void launch(const Launch& l) {
   check_launch(l);
   for (int64_t begin = s.args.rotary.end; begin < s.args.rotary.half; begin += table_pairs) {
     Args more = s.args;
-    more.rotary.set_pairs(constants_of(l.problem), begin);
+    more.rotary.set_pairs(rope_constants_of<ruda_rope_desc>(l.problem.options), begin);
     rope_tokens<T><<<unsigned(s.tokens), threads, 0, stream_of(l)>>>(x, y, positions, tensor, more);
     check_launch(l);
   }

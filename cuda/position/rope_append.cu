@@ -222,10 +222,6 @@ struct State {
   Args args;   // of the first pairs
 };
 
-const RopeConstants& constants_of(const Problem& p) {
-  return *reinterpret_cast<const RopeConstants*>(p.options.data() + sizeof(ruda_rope_append_desc));
-}
-
 Verdict prepare(const Problem& p, Prepare& prep) {
   if (p[Q].dim(0) > INT32_MAX) return "more than 2^31 - 1 rows";
   for (const uint32_t slot : {Q, K, V})
@@ -247,7 +243,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   };
   s.args.k = cached(K, p[K_CACHE]);
   s.args.v = cached(V, p[V_CACHE]);
-  const RopeConstants& c = constants_of(p);
+  const RopeConstants& c = rope_constants_of<ruda_rope_append_desc>(p.options);
   s.args.rotary.set(c, p[FREQUENCIES].present);
   // All of a row's pieces at once where the block is that large, and a thread for each pair.
   const int64_t n = 16 / dtype_info(p[Q].dtype()).block_bytes;
@@ -265,7 +261,8 @@ bool in_pieces(const Operand& o, int64_t n, int bytes_log2) {
 }
 
 Verdict prepare_vectors(const Problem& p, Prepare& prep) {
-  const int64_t half = constants_of(p).half, n = 16 / dtype_info(p[Q].dtype()).block_bytes;
+  const int64_t half = rope_constants_of<ruda_rope_append_desc>(p.options).half,
+                n = 16 / dtype_info(p[Q].dtype()).block_bytes;
   if (half > table_pairs) return "rotary_dim above 512";
   if (half == 0 || half % n) return "pairs not in whole 16-byte pieces";
   for (const uint32_t slot : {Q, K, V, Y})
@@ -302,7 +299,7 @@ void launch(const Launch& l) {
   part(s.args);
   for (int64_t begin = s.args.rotary.end; begin < s.args.rotary.half; begin += table_pairs) {
     Args more = s.args;
-    more.rotary.set_pairs(constants_of(l.problem), begin);
+    more.rotary.set_pairs(rope_constants_of<ruda_rope_append_desc>(l.problem.options), begin);
     part(more);
   }
 }

@@ -206,14 +206,10 @@ struct RopeDecode {
   int heads;
 };
 
-const RopeConstants& constants_of(const Problem& p) {
-  return *reinterpret_cast<const RopeConstants*>(p.options.data() + sizeof(ruda_rope_attention_desc));
-}
-
 Verdict prepare_rope(const Problem& p, Prepare& prep) {
   const Operand &q = p[Q], &k = p[K], &v = p[V], &keys = p[K_CACHE], &values = p[V_CACHE], &out = p[OUT];
   const tune::Capability& device = capability_of(p);
-  const RopeConstants& c = constants_of(p);
+  const RopeConstants& c = rope_constants_of<ruda_rope_attention_desc>(p.options);
   if (device.code_arch < 90) return "before compute capability 9.0";
   if (q.dtype() != RUDA_F32) return "rows that are not F32";
   if (q.dim(0) > INT32_MAX) return "more than 2^31 - 1 rows";

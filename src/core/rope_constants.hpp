@@ -1,7 +1,9 @@
 // src/core/rope_constants.hpp - what the contract of rope leaves for its kernels.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace ruda {
 
@@ -13,5 +15,11 @@ struct RopeConstants {
 
   const double* frequencies() const { return reinterpret_cast<const double*>(this + 1); }
 };
+
+// Those behind a descriptor D.
+template <class D>
+const RopeConstants& rope_constants_of(const std::vector<std::byte>& options) {
+  return *reinterpret_cast<const RopeConstants*>(options.data() + sizeof(D));
+}
 
 }  // namespace ruda

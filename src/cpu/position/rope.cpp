@@ -10,10 +10,6 @@ namespace {
 
 constexpr int64_t grain_elements = 16384;  // below this a second thread costs more than it brings
 
-const RopeConstants& constants_of(const Problem& p) {
-  return *reinterpret_cast<const RopeConstants*>(p.options.data() + sizeof(ruda_rope_desc));
-}
-
 namespace vector_tokens {
 
 struct State {
@@ -24,7 +20,7 @@ struct State {
 
 Verdict prepare(const Problem& p, Prepare& prep) {
   const Operand &x = p[RUDA_ROPE_X], &y = p[RUDA_ROPE_Y];
-  const RopeConstants& c = constants_of(p);
+  const RopeConstants& c = rope_constants_of<ruda_rope_desc>(p.options);
   State& s = prep.state<State>();
   s.tokens = rope_tokens_of(c, p[RUDA_ROPE_FREQUENCIES].present, x);
   s.tokens.y_token = y.stride(0);
@@ -63,7 +59,8 @@ void tokens(const Launch& l) {
     l.stop.check();
     const double position = wide ? double(l.ptr<const int64_t>(RUDA_ROPE_POSITIONS)[t])
                                  : double(l.ptr<const int32_t>(RUDA_ROPE_POSITIONS)[t]);
-    const Rotation<T> rotation{constants_of(l.problem), l.ptr<const float>(RUDA_ROPE_FREQUENCIES), position};
+    const Rotation<T> rotation{rope_constants_of<ruda_rope_desc>(l.problem.options),
+                               l.ptr<const float>(RUDA_ROPE_FREQUENCIES), position};
     for (int64_t h = 0; h < x.dim(1); ++h) {
       const T* from = l.ptr<const T>(RUDA_ROPE_X) + t * x.stride(0) + h * x.stride(1);
       T* to = l.ptr<T>(RUDA_ROPE_Y) + t * y.stride(0) + h * y.stride(1);

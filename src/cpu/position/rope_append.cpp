@@ -11,10 +11,6 @@ namespace {
 constexpr int64_t grain_elements = 16384;  // below this a second thread costs more than it brings
 constexpr uint32_t Y = RUDA_ROPE_APPEND_Y;
 
-const RopeConstants& constants_of(const Problem& p) {
-  return *reinterpret_cast<const RopeConstants*>(p.options.data() + sizeof(ruda_rope_append_desc));
-}
-
 const PagedSchedule& checked_schedule(const Launch& l) {
   return appendable_schedule(l, RUDA_ROPE_APPEND_SCHEDULE, K_CACHE, Q);
 }
@@ -28,7 +24,7 @@ struct State {
 
 Verdict prepare(const Problem& p, Prepare& prep) {
   State& s = prep.state<State>();
-  s.append = rope_append_of(p, prep, constants_of(p));
+  s.append = rope_append_of(p, prep, rope_constants_of<ruda_rope_append_desc>(p.options));
   s.append.q.y_token = p[Y].stride(0);
   s.append.q.y_head = p[Y].stride(1);
   int64_t elements = 0;
@@ -58,7 +54,8 @@ void rows(const Launch& l, const PagedSchedule& schedule) {
     const uint32_t position = schedule.positions()[i];
     const int64_t page = schedule.table(schedule.sequence_ids()[i])[position / schedule.page_size()],
                   slot = position % schedule.page_size();
-    const Rotation<T> rotation{constants_of(p), l.ptr<const float>(FREQUENCIES), double(position)};
+    const Rotation<T> rotation{rope_constants_of<ruda_rope_append_desc>(p.options),
+                               l.ptr<const float>(FREQUENCIES), double(position)};
     const auto head = [&](uint32_t operand, int64_t h) {
       return l.ptr<T>(operand) + i * p[operand].stride(0) + h * p[operand].stride(1);
     };

@@ -13,10 +13,6 @@ namespace {
 
 constexpr uint32_t OUT = RUDA_ROPE_ATTENTION_OUT;
 
-const RopeConstants& constants_of(const Problem& p) {
-  return *reinterpret_cast<const RopeConstants*>(p.options.data() + sizeof(ruda_rope_attention_desc));
-}
-
 // q is turned into the workspace too.
 struct State {
   RopeAppend append;
@@ -27,7 +23,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   const int64_t row = p[Q].dim(1) * p[Q].dim(2);
   State& s = prep.state<State>();
   s.turned_q = prep.book<std::byte>(p[Q].dim(0) * row * int64_t(dtype_info(p[Q].dtype()).block_bytes));
-  s.append = rope_append_of(p, prep, constants_of(p));
+  s.append = rope_append_of(p, prep, rope_constants_of<ruda_rope_attention_desc>(p.options));
   s.append.q.y_token = row;
   s.append.q.y_head = p[Q].dim(2);
   prep.note(isa_name(isa()));
