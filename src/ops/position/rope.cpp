@@ -27,13 +27,10 @@ Problem check(ruda_context context, const ruda_rope_desc* desc) {
   const int64_t rotary_dim = check_rotation(c, params, RUDA_ROPE_X, RUDA_ROPE_FREQUENCIES);
   c.out_like("y", d.y, RUDA_ROPE_X).dense_rows(RUDA_ROPE_Y).alias(RUDA_ROPE_Y, RUDA_ROPE_X);
 
-  const bool own_table = !c.has(RUDA_ROPE_FREQUENCIES);
   auto& kept = c.mutable_options<ruda_rope_desc>();
   kept.x = kept.positions = kept.frequencies = kept.y = nullptr;
   kept.params = nullptr;
-  Problem problem = c.take();
-  keep_rope_constants(problem, params, rotary_dim, own_table);
-  return problem;
+  return take_rope(c, params, rotary_dim, RUDA_ROPE_FREQUENCIES);
 }
 
 }  // namespace

@@ -1,10 +1,8 @@
 // src/ops/position/rope_attention.cpp - contract of rope_attention: rope, append and attention of one new
 // token a sequence.
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/position/rope_append.hpp"
 #include "ops/position/rope_table.hpp"
-
-#include "plan/contract.hpp"
-#include "plan/paged_schedule.hpp"
 
 #include <cfloat>
 
@@ -25,11 +23,7 @@ Problem check(ruda_context context, const ruda_rope_attention_desc* desc) {
   Contract c(rope_attention, context, desc);
   const auto d = c.options<ruda_rope_attention_desc>();
   const ruda_rope_params params = struct_in(d.params, Contract::arg_desc, "desc.params");
-  c.in("q", d.q).in("k", d.k).in("v", d.v).handle("schedule", Kind::paged_schedule);
-  c.in_optional("frequencies", d.frequencies);
-  c.dtype(Q, Types<float, f16, bf16>{}).rank(Q, 3, 3).dense_rows(Q);
-  c.same_dtype(K, Q).rank(K, 3, 3).dense_rows(K).dim(K, 0, c[Q].dim(0)).dim(K, 2, c[Q].dim(2));
-  c.same_dtype(V, Q).rank(V, 3, 3).dense_rows(V).dim(V, 0, c[Q].dim(0)).dim(V, 1, c[K].dim(1));
+  declare_tokens(c, d, Q, K, V);
   const int64_t q_heads = c[Q].dim(1), kv_heads = c[K].dim(1), value_dim = c[V].dim(2);
   const auto in_range = [&](const char* name, int64_t dim) {
     c.require(dim >= 1 && dim <= max_dim, RUDA_E_SHAPE, "%s is %lld, expected 1..%lld", name, (long long)dim,
@@ -45,20 +39,12 @@ Problem check(ruda_context context, const ruda_rope_attention_desc* desc) {
             "scale is %g, expected finite and above 0 as F32", d.scale);
   const int64_t out_shape[] = {c[Q].dim(0), q_heads, value_dim};
   c.out("out", d.out, c[Q].dtype(), out_shape, 3).dense_rows(OUT);
-  c.inout("k_cache", d.k_cache).inout("v_cache", d.v_cache);
-  c.dtype(K_CACHE, Types<float, f16, bf16>{}).rank(K_CACHE, 4, 4).dense_rows(K_CACHE);
-  c.dim(K_CACHE, 2, kv_heads).dim(K_CACHE, 3, c[K].dim(2));
-  c.same_dtype(V_CACHE, K_CACHE).rank(V_CACHE, 4, 4).dense_rows(V_CACHE);
-  for (int axis = 0; axis < 3; ++axis) c.dim(V_CACHE, axis, c[K_CACHE].dim(axis));
-  c.dim(V_CACHE, 3, value_dim);
+  declare_caches(c, d, K, V, K_CACHE, V_CACHE);
 
-  const bool own_table = !c.has(FREQUENCIES);
   auto& kept = c.mutable_options<ruda_rope_attention_desc>();
   kept.q = kept.k = kept.v = kept.frequencies = kept.out = kept.k_cache = kept.v_cache = nullptr;
   kept.params = nullptr;
-  Problem problem = c.take();
-  keep_rope_constants(problem, params, rotary_dim, own_table);
-  return problem;
+  return take_rope(c, params, rotary_dim, FREQUENCIES);
 }
 
 }  // namespace

@@ -181,8 +181,9 @@ int64_t check_rotation(Contract& c, const ruda_rope_params& params, uint32_t x, 
   return rotary_dim;
 }
 
-void keep_rope_constants(Problem& problem, const ruda_rope_params& params, int64_t rotary_dim,
-                         bool own_table) {
+Problem take_rope(Contract& c, const ruda_rope_params& params, int64_t rotary_dim, uint32_t frequencies) {
+  const bool own_table = !c.has(frequencies);
+  Problem problem = c.take();
   const RopeTable table = rope_table(params, rotary_dim, own_table, Contract::arg_desc, problem.op->name);
   RopeConstants constants{};
   constants.factor = table.factor;
@@ -196,6 +197,7 @@ void keep_rope_constants(Problem& problem, const ruda_rope_params& params, int64
   if (own_table && constants.half)
     std::memcpy(problem.options.data() + at + sizeof constants, table.frequencies.data(),
                 size_t(constants.half) * sizeof(double));
+  return problem;
 }
 
 }  // namespace ruda::ops

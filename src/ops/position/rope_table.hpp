@@ -24,8 +24,7 @@ RopeTable rope_table(const ruda_rope_params& params, int64_t rotary_dim, bool wi
 // Of a contract whose operand `x` is [.., head_dim]: checks the modes, rotary_dim and the optional tensor of
 // frequencies; gives rotary_dim.
 int64_t check_rotation(Contract& c, const ruda_rope_params& params, uint32_t x, uint32_t frequencies);
-// Puts RopeConstants and the table behind the problem's descriptor.
-void keep_rope_constants(Problem& problem, const ruda_rope_params& params, int64_t rotary_dim,
-                         bool own_table);
+// The contract's problem, with RopeConstants and the table behind the descriptor.
+Problem take_rope(Contract& c, const ruda_rope_params& params, int64_t rotary_dim, uint32_t frequencies);
 
 }  // namespace ruda::ops
