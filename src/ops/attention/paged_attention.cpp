@@ -1,13 +1,11 @@
 // src/ops/attention/paged_attention.cpp - contract of paged_attention: softmax(q k^T) v over the pages of a
 // schedule.
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/contract.hpp"
+#include "ops/attention/attention_checks.hpp"
 #include "plan/eager.hpp"
 #include "plan/paged_schedule.hpp"
 
 #include <ruda/attention.h>
-
-#include <cfloat>
 
 RUDA_DECLARE_KERNELS(paged_attention)
 
@@ -19,7 +17,7 @@ namespace {
 
 constexpr uint32_t Q = RUDA_PAGED_ATTENTION_Q, K = RUDA_PAGED_ATTENTION_K, V = RUDA_PAGED_ATTENTION_V,
                    OUT = RUDA_PAGED_ATTENTION_OUT, LSE = RUDA_PAGED_ATTENTION_LSE;
-constexpr int64_t max_dim = 1024, split_budget_bytes = int64_t(64) << 20;
+constexpr int64_t split_budget_bytes = int64_t(64) << 20;
 
 Problem check(ruda_context context, const ruda_paged_attention_desc* desc) {
   Contract c(paged_attention, context, desc);
@@ -31,17 +29,8 @@ Problem check(ruda_context context, const ruda_paged_attention_desc* desc) {
   const int64_t queries = c[Q].dim(0), q_heads = c[Q].dim(1), kv_heads = c[K].dim(2), value_dim = c[V].dim(3);
   c.dim(K, 3, c[Q].dim(2));
   for (int axis = 0; axis < 3; ++axis) c.dim(V, axis, c[K].dim(axis));
-  const auto in_range = [&](const char* name, int64_t dim) {
-    c.require(dim >= 1 && dim <= max_dim, RUDA_E_SHAPE, "%s is %lld, expected 1..%lld", name, (long long)dim,
-              (long long)max_dim);
-  };
-  in_range("head_dim", c[Q].dim(2));
-  in_range("value_dim", value_dim);
-  c.require(kv_heads >= 1 && q_heads % kv_heads == 0, RUDA_E_SHAPE,
-            "q has %lld heads, expected a multiple of the %lld of k", (long long)q_heads,
-            (long long)kv_heads);
-  c.require(d.scale >= double(FLT_TRUE_MIN) && d.scale <= double(FLT_MAX), RUDA_E_ARGUMENT,
-            "scale is %g, expected finite and above 0 as F32", d.scale);
+  check_heads(c, q_heads, kv_heads, c[Q].dim(2), value_dim);
+  check_scale(c, d.scale);
   c.require(d.causal <= 1, RUDA_E_ARGUMENT, "causal is %u, expected 0 or 1", d.causal);
   c.require(d.splits == 0 || (d.splits >= 2 && d.splits <= 32) || d.splits == RUDA_SPLITS_AUTO,
             RUDA_E_ARGUMENT, "splits is %u, expected 0, 2..32 or RUDA_SPLITS_AUTO", d.splits);

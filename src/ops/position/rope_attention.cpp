@@ -1,10 +1,9 @@
 // src/ops/position/rope_attention.cpp - contract of rope_attention: rope, append and attention of one new
 // token a sequence.
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/attention/attention_checks.hpp"
 #include "ops/position/rope_append.hpp"
 #include "ops/position/rope_table.hpp"
-
-#include <cfloat>
 
 RUDA_DECLARE_KERNELS(rope_attention)
 
@@ -17,26 +16,16 @@ namespace {
 constexpr uint32_t Q = RUDA_ROPE_ATTENTION_Q, K = RUDA_ROPE_ATTENTION_K, V = RUDA_ROPE_ATTENTION_V,
                    FREQUENCIES = RUDA_ROPE_ATTENTION_FREQUENCIES, OUT = RUDA_ROPE_ATTENTION_OUT,
                    K_CACHE = RUDA_ROPE_ATTENTION_K_CACHE, V_CACHE = RUDA_ROPE_ATTENTION_V_CACHE;
-constexpr int64_t max_dim = 1024;
 
 Problem check(ruda_context context, const ruda_rope_attention_desc* desc) {
   Contract c(rope_attention, context, desc);
   const auto d = c.options<ruda_rope_attention_desc>();
   const ruda_rope_params params = struct_in(d.params, Contract::arg_desc, "desc.params");
   declare_tokens(c, d, Q, K, V);
-  const int64_t q_heads = c[Q].dim(1), kv_heads = c[K].dim(1), value_dim = c[V].dim(2);
-  const auto in_range = [&](const char* name, int64_t dim) {
-    c.require(dim >= 1 && dim <= max_dim, RUDA_E_SHAPE, "%s is %lld, expected 1..%lld", name, (long long)dim,
-              (long long)max_dim);
-  };
-  in_range("head_dim", c[Q].dim(2));
-  in_range("value_dim", value_dim);
-  c.require(kv_heads >= 1 && q_heads % kv_heads == 0, RUDA_E_SHAPE,
-            "q has %lld heads, expected a multiple of the %lld of k", (long long)q_heads,
-            (long long)kv_heads);
+  const int64_t q_heads = c[Q].dim(1), value_dim = c[V].dim(2);
+  check_heads(c, q_heads, c[K].dim(1), c[Q].dim(2), value_dim);
   const int64_t rotary_dim = check_rotation(c, params, Q, FREQUENCIES);
-  c.require(d.scale >= double(FLT_TRUE_MIN) && d.scale <= double(FLT_MAX), RUDA_E_ARGUMENT,
-            "scale is %g, expected finite and above 0 as F32", d.scale);
+  check_scale(c, d.scale);
   const int64_t out_shape[] = {c[Q].dim(0), q_heads, value_dim};
   c.out("out", d.out, c[Q].dtype(), out_shape, 3).dense_rows(OUT);
   declare_caches(c, d, K, V, K_CACHE, V_CACHE);
