@@ -89,10 +89,10 @@ Verdict prepare_gemv(const Problem& p, Prepare& prep) {
     if (s.x_at[i] % 4) return "a row of x is not aligned to four elements";
   }
   s.x_bf16 = bf16(x), s.y_bf16 = bf16(y), s.bias_bf16 = bf16(p[RUDA_MATMUL_BLOCK_BIAS]);
-  const tune::BlockGemv choice = tune::block_gemv(capability_of(p), rows, w.dim(0), w.dim(1));
+  const tune::Gemv choice = tune::block_gemv(capability_of(p), rows, w.dim(0), w.dim(1));
   s.splits = choice.splits;
   s.early = capability_of(p).code_arch >= dependent_arch;
-  s.rows_per_warp = s.gated ? std::max(choice.rows_per_warp, 2) : choice.rows_per_warp;
+  s.rows_per_warp = s.gated ? std::max(choice.columns, 2) : choice.columns;
   if (w.dim(0) / s.rows_per_warp > INT32_MAX / 2) return "n is above 2^30";
   prep.note(format("%d rows of weights a warp, k over %d warps", s.rows_per_warp, s.splits));
   return nullptr;

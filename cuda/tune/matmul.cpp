@@ -7,39 +7,36 @@ namespace {
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-}  // namespace
-
-Gemv matmul_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k, int64_t step) {
-  // As in block_gemv: for 1x4096x4096 of bf16 on an H200, 62 warps a multiprocessor took 20 us, 31 took 26.
-  // Several columns a warp pay for several rows: each of a is loaded, from the first-level cache, once for
-  // all columns.
-  const int64_t steps = ceil_div(k, step),
-                multiprocessors = gpu.multiprocessors > 0 ? gpu.multiprocessors : 1;
+// More warps share a column while that shortens the chain of loads and the GPU has warps to spare, up to
+// `most` a multiprocessor. Several columns a warp share the loads of the rows, once there are warps enough to
+// hide the latency: `enough` a multiprocessor for one row.
+Gemv choose_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t steps, int64_t most,
+                 int64_t enough) {
+  const int64_t multiprocessors = gpu.multiprocessors > 0 ? gpu.multiprocessors : 1;
   Gemv choice{1, 1};
-  while (choice.splits < 4 && ceil_div(steps, choice.splits) > 4 && n * choice.splits < multiprocessors * 48)
+  while (choice.splits < 4 && ceil_div(steps, choice.splits) > 4 &&
+         n * choice.splits < multiprocessors * most)
     choice.splits *= 2;
-  const int64_t warps = n * choice.splits, enough = multiprocessors * (rows == 1 ? 32 : 8);
-  if (warps >= 4 * enough)
+  const int64_t warps = n * choice.splits, busy = multiprocessors * (rows == 1 ? enough : 8);
+  if (warps >= 4 * busy)
     choice.columns = 4;
-  else if (warps >= 2 * enough)
+  else if (warps >= 2 * busy)
     choice.columns = 2;
   return choice;
 }
 
-BlockGemv block_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k) {
-  // A warp takes 256 elements of k a step and has four steps in flight. More warps share a column while that
-  // shortens the chain of loads and the GPU has warps to spare: 64 a multiprocessor are resident.
-  const int64_t steps = ceil_div(k, 256), multiprocessors = gpu.multiprocessors > 0 ? gpu.multiprocessors : 1;
-  BlockGemv choice{1, 1};
-  while (choice.splits < 4 && ceil_div(steps, choice.splits) > 4 && n * choice.splits < multiprocessors * 64)
-    choice.splits *= 2;
-  // Several columns a warp share the loads of x, once there are warps enough to hide the latency.
-  const int64_t warps = n * choice.splits, enough = multiprocessors * (rows == 1 ? 48 : 8);
-  if (warps >= 4 * enough)
-    choice.rows_per_warp = 4;
-  else if (warps >= 2 * enough)
-    choice.rows_per_warp = 2;
-  return choice;
+}  // namespace
+
+Gemv matmul_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k, int64_t step) {
+  // For 1x4096x4096 of bf16 on an H200, 62 warps a multiprocessor took 20 us, 31 took 26. Each of a is
+  // loaded, from the first-level cache, once for all columns of a warp.
+  return choose_gemv(gpu, rows, n, ceil_div(k, step), 48, 32);
+}
+
+Gemv block_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k) {
+  // A warp takes 256 elements of k a step and has four steps in flight; 64 warps a multiprocessor are
+  // resident.
+  return choose_gemv(gpu, rows, n, ceil_div(k, 256), 64, 48);
 }
 
 int block_tile(const Capability& gpu, int64_t rows, int64_t n) {

@@ -5,18 +5,14 @@
 
 namespace ruda::cuda::tune {
 
-// matmul with up to eight rows: columns of c a warp computes, and warps that share one column's k.
-// A warp takes `step` elements of k at a time.
+// Few rows: columns of the product that a warp computes, and warps that share one column's k.
 struct Gemv {
   int columns, splits;
 };
+// matmul with up to eight rows; a warp takes `step` elements of k at a time.
 Gemv matmul_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k, int64_t step);
-
-// matmul_block with up to four rows: columns of y a warp computes, and warps that share one column's k.
-struct BlockGemv {
-  int rows_per_warp, splits;
-};
-BlockGemv block_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k);
+// matmul_block with up to four rows.
+Gemv block_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k);
 
 // matmul_block with more rows: weight rows of a block's tile.
 int block_tile(const Capability& gpu, int64_t rows, int64_t n);

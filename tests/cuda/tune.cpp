@@ -38,12 +38,11 @@ RUDA_TEST(tune_block_gemv) {
     for (int64_t n : {1, 192, 576, 1536, 4096, 49152, 1 << 20})
       for (int64_t k : {32, 256, 576, 1536, 4096, 1 << 16}) {
         const Capability gpu = gpu_of(multiprocessors);
-        const BlockGemv one = block_gemv(gpu, 1, n, k);
+        const Gemv one = block_gemv(gpu, 1, n, k);
         for (int64_t rows : {1, 2, 3, 4}) {
-          const BlockGemv c = block_gemv(gpu, rows, n, k);
+          const Gemv c = block_gemv(gpu, rows, n, k);
           CHECK(c.splits == 1 || c.splits == 2 || c.splits == 4, "splits is %d", c.splits);
-          CHECK(c.rows_per_warp == 1 || c.rows_per_warp == 2 || c.rows_per_warp == 4, "rows_per_warp is %d",
-                c.rows_per_warp);
+          CHECK(c.columns == 1 || c.columns == 2 || c.columns == 4, "columns is %d", c.columns);
           // The order of a sum, and so its bits, may not depend on the number of rows.
           CHECK(c.splits == one.splits, "%lld rows share k over %d warps, one row over %d", (long long)rows,
                 c.splits, one.splits);
@@ -52,8 +51,8 @@ RUDA_TEST(tune_block_gemv) {
       }
   const Capability h200 = gpu_of(132);
   CHECK(block_gemv(h200, 1, 576, 1536).splits == 2, "a short matrix does not share k");
-  CHECK(block_gemv(h200, 1, 49152, 576).rows_per_warp == 4, "a tall matrix loads x for every column");
-  CHECK(block_gemv(h200, 1, 576, 576).rows_per_warp == 1, "a small matrix leaves multiprocessors idle");
+  CHECK(block_gemv(h200, 1, 49152, 576).columns == 4, "a tall matrix loads x for every column");
+  CHECK(block_gemv(h200, 1, 576, 576).columns == 1, "a small matrix leaves multiprocessors idle");
 }
 
 RUDA_TEST(tune_block_staged) {
