@@ -8,8 +8,7 @@
 #pragma once
 #include "device/async_copy.cuh"
 #include "device/cluster.cuh"
-#include "device/mma.cuh"
-#include "matmul/block_gemv.cuh"
+#include "matmul/block_product.cuh"
 
 #include <algorithm>
 
@@ -40,8 +39,7 @@ __global__ void __launch_bounds__(256)
     if (row < rows) {
       float v[8];
       load_unit<BlockUnit<Dtype>>(x + row * stride, 4 * step + lane % 4, v);
-      out = {pack_pair<__nv_bfloat16>(v[0], v[1]), pack_pair<__nv_bfloat16>(v[2], v[3]),
-             pack_pair<__nv_bfloat16>(v[4], v[5]), pack_pair<__nv_bfloat16>(v[6], v[7])};
+      out = pack_eight(v);
     }
     to[at] = out;
   }
@@ -143,17 +141,9 @@ __global__ void __launch_bounds__(32 * staged_most_warps(16 * A))
           unit.load(rows[a][h], u);
           unit.decode(u, w[h]);
         }
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const float *w0 = w[0] + 4 * half, *w1 = w[1] + 4 * half;
-          const uint32_t left[4] = {
-              pack_pair<__nv_bfloat16>(w0[0], w0[1]), pack_pair<__nv_bfloat16>(w1[0], w1[1]),
-              pack_pair<__nv_bfloat16>(w0[2], w0[3]), pack_pair<__nv_bfloat16>(w1[2], w1[3])};
-#pragma unroll
-          for (int n = 0; n < N; ++n)
-            mma_16816<__nv_bfloat16>(sums[a][n], left, half ? right[n].z : right[n].x,
-                                     half ? right[n].w : right[n].y);
-        }
+        add_products(sums[a], w, [&](int n, int half) {
+          return half ? uint2{right[n].z, right[n].w} : uint2{right[n].x, right[n].y};
+        });
       }
     }
     slot = slot + 1 == s.slots ? 0 : slot + 1;
@@ -179,8 +169,7 @@ __global__ void __launch_bounds__(32 * staged_most_warps(16 * A))
     if (row >= s.rows || j >= s.n) continue;
     float value = shares[own * line + col];
     for (int w = 1; w < warps; ++w) value += shares[(w * 8 * N + own) * line + col];
-    if (s.bias) value += bias_of(s.bias, s.bias_bf16, j);
-    store_y(s.y, s.y_bf16, row * s.y_stride + j, value);
+    put_y(s, row, j, value);
   }
 }
 

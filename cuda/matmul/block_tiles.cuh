@@ -6,8 +6,7 @@
 // in both operands: here they are four neighbours, what one word of codes decodes to and one 8-byte load of x
 // brings.
 #pragma once
-#include "device/mma.cuh"
-#include "matmul/block_gemv.cuh"
+#include "matmul/block_product.cuh"
 
 namespace ruda::cuda::block {
 
@@ -72,18 +71,7 @@ __global__ void __launch_bounds__(32 * tile_warps) matmul_block_mma(const __grid
       float w[2][8];
       unit[a][0].decode(u, w[0]);
       unit[a][1].decode(u, w[1]);
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const float *w0 = w[0] + 4 * half, *w1 = w[1] + 4 * half;
-        const uint32_t left[4] = {
-            pack_pair<__nv_bfloat16>(w0[0], w0[1]), pack_pair<__nv_bfloat16>(w1[0], w1[1]),
-            pack_pair<__nv_bfloat16>(w0[2], w0[3]), pack_pair<__nv_bfloat16>(w1[2], w1[3])};
-#pragma unroll
-        for (int n = 0; n < N; ++n) {
-          const uint2 right = half ? high[n] : low[n];
-          mma_16816<__nv_bfloat16>(sums[a][n], left, right.x, right.y);
-        }
-      }
+      add_products(sums[a], w, [&](int n, int half) { return half ? high[n] : low[n]; });
     }
   }
 
@@ -109,8 +97,7 @@ __global__ void __launch_bounds__(32 * tile_warps) matmul_block_mma(const __grid
         for (int w = 0; w < tile_warps - 1; ++w) value += shares[w][(a * N + n) * 4 + i][lane];
         const int64_t j = row0 + 16 * a + i / 2 * 8 + g, row = x0 + 8 * n + 2 * q + i % 2;
         if (j >= s.n || row >= s.rows) continue;
-        if (s.bias) value += bias_of(s.bias, s.bias_bf16, j);
-        store_y(s.y, s.y_bf16, row * s.y_stride + j, value);
+        put_y(s, row, j, value);
       }
 }
 
@@ -154,10 +141,9 @@ __global__ void __launch_bounds__(operand_threads)
         unit[r].decode(u, v);
         __nv_bfloat16* out =
             static_cast<__nv_bfloat16*>(s.decoded) + (row + r) * s.units * 8 + BlockUnit<Dtype>::first(u);
-        *reinterpret_cast<uint2*>(out) = {pack_pair<__nv_bfloat16>(v[0], v[1]),
-                                          pack_pair<__nv_bfloat16>(v[2], v[3])};
-        *reinterpret_cast<uint2*>(out + BlockUnit<Dtype>::distance) = {pack_pair<__nv_bfloat16>(v[4], v[5]),
-                                                                       pack_pair<__nv_bfloat16>(v[6], v[7])};
+        const uint4 packed = pack_eight(v);
+        *reinterpret_cast<uint2*>(out) = {packed.x, packed.y};
+        *reinterpret_cast<uint2*>(out + BlockUnit<Dtype>::distance) = {packed.z, packed.w};
       }
     }
     return;
@@ -168,9 +154,7 @@ __global__ void __launch_bounds__(operand_threads)
     const int64_t row = at / s.units, unit = at - row * s.units;
     float v[8];
     load_run(s.x + row * s.x_stride + unit * 8, v);
-    static_cast<uint4*>(s.narrowed)[at] = {
-        pack_pair<__nv_bfloat16>(v[0], v[1]), pack_pair<__nv_bfloat16>(v[2], v[3]),
-        pack_pair<__nv_bfloat16>(v[4], v[5]), pack_pair<__nv_bfloat16>(v[6], v[7])};
+    static_cast<uint4*>(s.narrowed)[at] = pack_eight(v);
   }
 }
 
