@@ -6,7 +6,7 @@
 // zero and the chosen tokens follow a rule of the test.
 #include "cuda/fake_runtime.hpp"
 #include "device/device.hpp"
-#include "support/runner.hpp"
+#include "support/objects.hpp"
 
 #include <ruda/ruda.h>
 
@@ -69,8 +69,7 @@ struct Chat {
     MUST(ruda_session_create(model, &desc, &session));
   }
   ~Chat() {
-    for (void* handle : {static_cast<void*>(session), static_cast<void*>(model), static_cast<void*>(store)})
-      ruda_release(handle);
+    release({session, model, store});
     set_kernels(false);
   }
   void prompt(std::vector<int32_t> tokens) {

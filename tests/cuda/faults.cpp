@@ -3,7 +3,7 @@
 #include "cuda/child.hpp"
 #include "cuda/fake_runtime.hpp"
 #include "plan/program.hpp"
-#include "support/runner.hpp"
+#include "support/objects.hpp"
 
 #include <cstring>
 
@@ -11,37 +11,11 @@ using namespace ruda::test;
 
 namespace {
 
-ruda_tensor make(ruda_context context, uint32_t dtype, int64_t count) {
-  ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
-  desc.dtype = dtype;
-  desc.rank = 1;
-  desc.shape = &count;
-  ruda_tensor tensor = nullptr;
-  MUST(ruda_tensor_create(context, &desc, &tensor));
-  return tensor;
-}
-
-uint64_t allocated(Env& env) {
-  ruda_context_info info = RUDA_CONTEXT_INFO_INIT;
-  MUST(ruda_context_get_info(env.context, &info));
-  return info.allocated_bytes;
-}
-
-void release(std::initializer_list<void*> handles) {
-  for (void* handle : handles) ruda_release(handle);
-}
-
 // The sum of a vector that is long enough for scratch memory.
 struct Sum {
-  explicit Sum(Env& env) : x(make(env.context, RUDA_F32, 4 << 20)), y(make(env.context, RUDA_F32, 1)) {
-    int64_t count = 4 << 20;
-    ruda_tensor_desc xd = RUDA_TENSOR_DESC_INIT, yd = RUDA_TENSOR_DESC_INIT;
-    xd.dtype = yd.dtype = RUDA_F32;
-    xd.rank = 1;
-    xd.shape = &count;
-    int64_t one = 1;
-    yd.rank = 1;
-    yd.shape = &one;
+  explicit Sum(Env& env)
+      : x(new_tensor(env.context, RUDA_F32, {4 << 20})), y(new_tensor(env.context, RUDA_F32, {1})) {
+    const ruda_tensor_desc xd = desc_of(x), yd = desc_of(y);
     ruda_reduce_desc desc = RUDA_REDUCE_DESC_INIT;
     desc.op = RUDA_REDUCE_SUM;
     desc.keepdims = 1;
@@ -78,7 +52,7 @@ struct Room {
 // Scratch memory is what is missing, after the output was drawn: the call fails whole, the stream goes on.
 RUDA_TEST(memory_ends_in_a_plan) {
   const Sum sum(env);
-  const uint64_t before = allocated(env);
+  const uint64_t before = info_of(env.context).allocated_bytes;
   const int launches = fake::kernel_launches();
   {
     const Room none(env, 0);
@@ -92,8 +66,8 @@ RUDA_TEST(memory_ends_in_a_plan) {
                 "out of device memory");
     CHECK(!y, "a failed call gave a tensor");
   }
-  CHECK(allocated(env) == before, "%llu bytes are held, %llu before", (unsigned long long)allocated(env),
-        (unsigned long long)before);
+  CHECK(info_of(env.context).allocated_bytes == before, "%llu bytes are held, %llu before",
+        (unsigned long long)info_of(env.context).allocated_bytes, (unsigned long long)before);
   MUST(sum.run(env));
   MUST(ruda_stream_sync(env.stream));
   // Under capture the recording stays whole, without the call that failed.
@@ -120,7 +94,7 @@ RUDA_TEST(capture_misuse) {
   MUST(ruda_event_create(env.context, &event));
   MUST(ruda_event_create(env.context, &mark));
   MUST(ruda_event_record(mark, other));
-  ruda_tensor elsewhere = make(env.context, RUDA_F32, 16), copy = nullptr;
+  ruda_tensor elsewhere = new_tensor(env.context, RUDA_F32, {16}), copy = nullptr;
   MUST(ruda_tensor_cast(other, elsewhere, RUDA_F32, &copy));
   CHECK_FAILS(ruda_capture_end(env.stream, &graph), RUDA_E_STATE, 0, "not under capture");
   MUST(sum.run(env));
@@ -183,7 +157,7 @@ RUDA_TEST(kernel_that_cannot_be_captured) {
 RUDA_TEST(fault_found_by_waiting) {
   ruda_stream other = nullptr;
   MUST(ruda_stream_create(env.context, 0, &other));
-  ruda_tensor x = make(env.context, RUDA_F32, 16), y = nullptr;
+  ruda_tensor x = new_tensor(env.context, RUDA_F32, {16}), y = nullptr;
   fake::fail_next_sync(cudaErrorIllegalAddress);
   CHECK_FAILS(ruda_stream_sync(env.stream), RUDA_E_DEVICE, -1, "cudaErrorIllegalAddress");
   ruda_error_info info = RUDA_ERROR_INFO_INIT;
@@ -216,7 +190,7 @@ RUDA_TEST(wrapped_streams) {
   // The caller's stream outlives the handle, with work pending.
   cudaStreamCreateWithFlags(&native, 0);
   MUST(ruda_stream_wrap(env.context, native, 0, &stream));
-  ruda_tensor x = make(env.context, RUDA_F32, 64), y = nullptr;
+  ruda_tensor x = new_tensor(env.context, RUDA_F32, {64}), y = nullptr;
   MUST(ruda_tensor_cast(stream, x, RUDA_F32, &y));
   fake::hold(native, true);
   MUST(ruda_tensor_copy(stream, y, x));
@@ -273,7 +247,7 @@ RUDA_TEST(child) {
   static ruda_context context;
   stream = env.stream;
   context = env.context;
-  x = make(env.context, RUDA_F32, 1000);
+  x = new_tensor(env.context, RUDA_F32, {1000});
   MUST(ruda_event_create(env.context, &event));
   MUST(ruda_event_record(event, env.stream));
   MUST(ruda_capture_begin(env.stream));

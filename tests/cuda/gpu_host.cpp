@@ -3,6 +3,7 @@
 //
 // Batches are short, so that the launch queue never fills; the variants of a case take turns.
 #include "cuda/host_kernels.hpp"
+#include "support/objects.hpp"
 #include "support/op_run.hpp"
 
 #include <algorithm>
@@ -63,27 +64,10 @@ void must_launch(const char* wrong) {
 }
 
 ruda_tensor make(Env& env, const Shape& shape) {
-  ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
-  desc.dtype = RUDA_F32;
-  desc.rank = uint32_t(shape.size());
-  desc.shape = shape.data();
-  ruda_tensor tensor = nullptr;
-  MUST(ruda_tensor_create(env.context, &desc, &tensor));
+  ruda_tensor tensor = new_tensor(env.context, RUDA_F32, shape);
   const std::vector<float> values(size_t(count_of(shape)), 0.5f);
   MUST(ruda_tensor_write(env.stream, tensor, values.data(), values.size() * 4));
   return tensor;
-}
-
-void* data_of(ruda_tensor tensor) {
-  void* data = nullptr;
-  MUST(ruda_tensor_get_data(tensor, &data, nullptr));
-  return data;
-}
-
-ruda_tensor_desc desc_of(ruda_tensor tensor) {
-  ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
-  MUST(ruda_tensor_get_desc(tensor, &desc));
-  return desc;
 }
 
 ruda_binding bind(uint32_t slot, ruda_tensor tensor) {
@@ -143,8 +127,7 @@ RUDA_TEST(wrapped_streams) {
   MUST(ruda_tensor_copy(legacy, a, y));
   MUST(ruda_tensor_read(legacy, y, got.data(), got.size() * 4));
   CHECK(got[7] == 4.0f, "got %g, expected 4", double(got[7]));
-  for (void* handle : {static_cast<void*>(a), static_cast<void*>(y), static_cast<void*>(legacy)})
-    ruda_release(handle);
+  release({a, y, legacy});
   MUST(ruda_context_trim(env.context));
   end_stream(native);
 }
@@ -172,7 +155,7 @@ RUDA_BENCH(host_add) {
           ruda_release(out);
         }}},
       true);
-  for (ruda_tensor tensor : {a, b, y}) ruda_release(tensor);
+  release({a, b, y});
   ruda_release(plan);
 }
 
@@ -200,7 +183,7 @@ RUDA_BENCH(host_rms_norm) {
           ruda_release(out);
         }}},
       true);
-  for (ruda_tensor tensor : {x, gamma, y}) ruda_release(tensor);
+  release({x, gamma, y});
   ruda_release(plan);
 }
 

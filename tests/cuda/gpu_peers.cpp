@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/child.hpp"
 #include "cuda/host_kernels.hpp"
+#include "support/objects.hpp"
 #include "support/op_run.hpp"
 
 #include <chrono>
@@ -42,16 +43,13 @@ struct Pair {
 };
 
 ruda_tensor make(ruda_context context, uint32_t dtype, int64_t count, void* memory = nullptr) {
+  if (!memory) return new_tensor(context, dtype, {count});
   ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
   desc.dtype = dtype;
   desc.rank = 1;
   desc.shape = &count;
   ruda_tensor tensor = nullptr;
-  if (memory)
-    MUST(ruda_tensor_wrap(context, &desc, memory, uint64_t(count) * size_of(dtype), nullptr, nullptr,
-                          &tensor));
-  else
-    MUST(ruda_tensor_create(context, &desc, &tensor));
+  MUST(ruda_tensor_wrap(context, &desc, memory, uint64_t(count) * size_of(dtype), nullptr, nullptr, &tensor));
   return tensor;
 }
 
@@ -63,10 +61,6 @@ std::vector<uint8_t> pattern(size_t count, uint64_t seed) {
     std::memcpy(&bytes[i], &word, std::min<size_t>(8, count - i));
   }
   return bytes;
-}
-
-void release(std::initializer_list<void*> handles) {
-  for (void* handle : handles) ruda_release(handle);
 }
 
 // There and back through the other device's memory.

@@ -2,6 +2,7 @@
 // processes.
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/child.hpp"
+#include "support/objects.hpp"
 #include "support/op_run.hpp"
 
 #include <cmath>
@@ -13,18 +14,8 @@ using namespace ruda::test;
 
 namespace {
 
-ruda_tensor make(Env& env, uint32_t dtype, Shape shape) {
-  ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
-  desc.dtype = dtype;
-  desc.rank = uint32_t(shape.size());
-  desc.shape = shape.data();
-  ruda_tensor tensor = nullptr;
-  MUST(ruda_tensor_create(env.context, &desc, &tensor));
-  return tensor;
-}
-
-ruda_tensor make_filled(Env& env, Shape shape, const std::vector<float>& values) {
-  ruda_tensor tensor = make(env, RUDA_F32, std::move(shape));
+ruda_tensor make_filled(Env& env, const Shape& shape, const std::vector<float>& values) {
+  ruda_tensor tensor = new_tensor(env.context, RUDA_F32, shape);
   MUST(ruda_tensor_write(env.stream, tensor, values.data(), values.size() * 4));
   return tensor;
 }
@@ -35,10 +26,6 @@ std::vector<float> ramp(int64_t count, float step) {
   return values;
 }
 
-void release(std::initializer_list<void*> handles) {
-  for (void* handle : handles) ruda_release(handle);
-}
-
 }  // namespace
 
 RUDA_TEST(copies_and_events) {
@@ -47,7 +34,7 @@ RUDA_TEST(copies_and_events) {
   ruda_event before = nullptr, after = nullptr;
   MUST(ruda_event_create(env.context, &before));
   MUST(ruda_event_create(env.context, &after));
-  ruda_tensor x = make_filled(env, {count}, values), y = make(env, RUDA_F32, {count});
+  ruda_tensor x = make_filled(env, {count}, values), y = new_tensor(env.context, RUDA_F32, {count});
   MUST(ruda_event_record(before, env.stream));
   MUST(ruda_tensor_copy(env.stream, x, y));
   MUST(ruda_event_record(after, env.stream));
@@ -188,7 +175,8 @@ RUDA_TEST(copies_between_contexts) {
     MUST(ruda_stream_create(there, 0, &stream));
     const int64_t count = 3 << 20;
     const auto values = ramp(count, 0.25f);
-    ruda_tensor x = make_filled(env, {count}, values), y = nullptr, back = make(env, RUDA_F32, {count});
+    ruda_tensor x = make_filled(env, {count}, values), y = nullptr,
+                back = new_tensor(env.context, RUDA_F32, {count});
     ruda_tensor_desc like = RUDA_TENSOR_DESC_INIT;
     MUST(ruda_tensor_get_desc(x, &like));
     like.flags = 0;
@@ -227,7 +215,7 @@ RUDA_TEST(autotune_on_the_gpu) {
   std::printf("%s", text);
   std::vector<float> ones(size_t(n * n), 1.0f), got(size_t(n * n));
   ruda_tensor a = make_filled(env, {n, n}, ones), b = make_filled(env, {n, n}, ones),
-              c = make(env, RUDA_F32, {n, n});
+              c = new_tensor(env.context, RUDA_F32, {n, n});
   ruda_binding bindings[3] = {};
   for (uint32_t i = 0; i < 3; ++i) bindings[i].kind = RUDA_BIND_TENSOR;
   bindings[0].slot = RUDA_MATMUL_A;
@@ -243,7 +231,8 @@ RUDA_TEST(autotune_on_the_gpu) {
 }
 
 RUDA_TEST(index_outside_the_table) {
-  ruda_tensor table = make_filled(env, {10, 8}, ramp(80, 1.0f)), ids = make(env, RUDA_I32, {3}), y = nullptr;
+  ruda_tensor table = make_filled(env, {10, 8}, ramp(80, 1.0f)), ids = new_tensor(env.context, RUDA_I32, {3}),
+              y = nullptr;
   const int32_t bad[] = {1, 12, 3}, good[] = {1, 9, 3};
   MUST(ruda_tensor_write(env.stream, ids, bad, sizeof bad));
   MUST(ruda_embedding(env.stream, table, ids, RUDA_F32, &y));
@@ -377,7 +366,7 @@ RUDA_TEST(capture_misuse) {
   ruda_graph graph = nullptr, none = nullptr;
   MUST(ruda_stream_create(env.context, 0, &other));
   MUST(ruda_event_create(env.context, &event));
-  ruda_tensor x = make_filled(env, {64}, ramp(64, 1.0f)), y = make(env, RUDA_F32, {64});
+  ruda_tensor x = make_filled(env, {64}, ramp(64, 1.0f)), y = new_tensor(env.context, RUDA_F32, {64});
   CHECK_FAILS(ruda_capture_end(env.stream, &none), RUDA_E_STATE, 0, "not under capture");
   MUST(ruda_capture_begin(env.stream));
   CHECK_FAILS(ruda_capture_begin(env.stream), RUDA_E_STATE, 0, "under capture already");

@@ -1,7 +1,7 @@
 // tests/cuda/host_cost.cpp - what the host side of a call costs, measured against the fake driver.
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/fake_runtime.hpp"
-#include "support/runner.hpp"
+#include "support/objects.hpp"
 #include "tensor/context.hpp"
 
 #include <algorithm>
@@ -73,8 +73,6 @@ RUDA_BENCH(host_cost) {
       "host: plan execute %.0f ns, eager %.0f ns above a launch (%.0f ns here), tensor %.0f ns, its memory "
       "%.0f ns\n",
       execute - launch, eager - launch, launch, allocation, memory);
-  for (void* handle :
-       {static_cast<void*>(x), static_cast<void*>(gamma), static_cast<void*>(y), static_cast<void*>(plan)})
-    ruda_release(handle);
+  release({x, gamma, y, plan});
   cudaStreamDestroy(bare);
 }

@@ -4,7 +4,7 @@
 #include "runtime/allocator.hpp"
 #include "runtime/device.hpp"
 #include "runtime/stream.hpp"
-#include "support/runner.hpp"
+#include "support/objects.hpp"
 #include "tensor/context.hpp"
 
 #include <cstring>
@@ -16,29 +16,8 @@ using namespace ruda::test;
 
 namespace {
 
-ruda_tensor make(ruda_context context, int64_t bytes) {
-  ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
-  desc.dtype = RUDA_U8;
-  desc.rank = 1;
-  desc.shape = &bytes;
-  ruda_tensor tensor = nullptr;
-  MUST(ruda_tensor_create(context, &desc, &tensor));
-  return tensor;
-}
+ruda_tensor make(ruda_context context, int64_t bytes) { return new_tensor(context, RUDA_U8, {bytes}); }
 ruda_tensor make(Env& env, int64_t bytes) { return make(env.context, bytes); }
-
-void* data_of(ruda_tensor tensor) {
-  void* data = nullptr;
-  MUST(ruda_tensor_get_data(tensor, &data, nullptr));
-  return data;
-}
-
-ruda_context_info info_of(Env& env) {
-  ruda_context_info info{};
-  info.struct_size = sizeof info;
-  MUST(ruda_context_get_info(env.context, &info));
-  return info;
-}
 
 // A stream of the caller, so that tests reach its native side.
 struct Borrowed {
@@ -119,7 +98,7 @@ RUDA_TEST(reuse_follows_streams) {
   fake::hold(a.native, false);
   ruda_tensor later = make(env, 4096);
   CHECK(data_of(later) == held, "memory whose work has ended was not reused");
-  for (ruda_tensor tensor : {on_a, other, later}) ruda_release(tensor);
+  release({on_a, other, later});
   MUST(ruda_stream_sync(b.stream));
 }
 
@@ -170,7 +149,7 @@ RUDA_TEST(wrong_stream_and_fence) {
   CHECK(got == sent, "a write overtook a pending read");
   CHECK_FAILS(ruda_tensor_read(b.stream, x, got.data(), 256), RUDA_E_WRONG_STREAM, 1,
               "last written on another stream");
-  for (ruda_tensor tensor : {x, y, z}) ruda_release(tensor);
+  release({x, y, z});
 }
 
 RUDA_TEST(lent_memory_waits) {
@@ -202,7 +181,8 @@ RUDA_TEST(out_of_memory) {
   // The cached 3 MiB are given back to the device and serve the request.
   ruda_tensor z = make(env, 4 << 20);
   ruda_release(z);
-  CHECK(info_of(env).allocated_bytes == 1 << 20, "%llu", (unsigned long long)info_of(env).allocated_bytes);
+  CHECK(info_of(env.context).allocated_bytes == 1 << 20, "%llu",
+        (unsigned long long)info_of(env.context).allocated_bytes);
   int64_t count = 64 << 20;
   ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
   desc.dtype = RUDA_U8;
@@ -244,9 +224,10 @@ RUDA_TEST(trim_gives_back) {
   MUST(ruda_tensor_write(env.stream, x, sent.data(), sent.size()));
   ruda_release(x);
   const int before = fake::live_blocks();
-  CHECK(info_of(env).cached_bytes >= 5 << 20, "nothing is cached");
+  CHECK(info_of(env.context).cached_bytes >= 5 << 20, "nothing is cached");
   MUST(ruda_context_trim(env.context));
-  CHECK(info_of(env).cached_bytes == 0, "%llu stay cached", (unsigned long long)info_of(env).cached_bytes);
+  CHECK(info_of(env.context).cached_bytes == 0, "%llu stay cached",
+        (unsigned long long)info_of(env.context).cached_bytes);
   CHECK(fake::live_blocks() < before, "no block went back");
 }
 
@@ -311,7 +292,7 @@ RUDA_TEST(graph_replays_and_keeps) {
   ruda_tensor again = make(env, 512), third = make(env, 512), fourth = make(env, 512);
   CHECK(data_of(again) == graph_block || data_of(third) == graph_block || data_of(fourth) == graph_block,
         "memory of a dead graph is lost");
-  for (ruda_tensor tensor : {outside, again, third, fourth}) ruda_release(tensor);
+  release({outside, again, third, fourth});
 }
 
 // Temporaries of a capture are reused by its later nodes, and a tensor may outlive its graph.
@@ -340,7 +321,7 @@ RUDA_TEST(graph_memory) {
     CHECK(data_of(tensor) != kept, "memory of a living tensor was given out");
   MUST(ruda_tensor_read(env.stream, c, got.data(), 2048));
   CHECK(got == sent, "a tensor that outlived its graph changed");
-  for (ruda_tensor tensor : {x, c, d, e, f}) ruda_release(tensor);
+  release({x, c, d, e, f});
 }
 
 RUDA_TEST(abandoned_capture) {
@@ -378,8 +359,7 @@ RUDA_TEST(failed_launch_poisons) {
   CHECK_FAILS(ruda_stream_sync(env.stream), RUDA_E_STREAM_POISONED, -1, "RUDA_E_DEVICE");
   MUST(ruda_tensor_contiguous(other, x, &y));
   MUST(ruda_stream_sync(other));
-  for (void* handle : {static_cast<void*>(x), static_cast<void*>(y), static_cast<void*>(other)})
-    ruda_release(handle);
+  release({x, y, other});
 }
 
 // Candidates are launched on scratch memory between events; a capture refuses that and stays valid.
@@ -422,8 +402,7 @@ RUDA_TEST(autotune_times_kernels) {
   CHECK_FAILS(ruda_plan_warm(plan, stream), RUDA_E_DEVICE, -1, "cudaErrorIllegalAddress");
   CHECK_FAILS(ruda_plan_warm(plan, stream), RUDA_E_STREAM_POISONED, -1, "cudaErrorIllegalAddress");
   MUST(ruda_plan_warm(plan, env.stream));
-  for (void* handle : {static_cast<void*>(graph), static_cast<void*>(plan), static_cast<void*>(stream)})
-    ruda_release(handle);
+  release({graph, plan, stream});
 }
 
 RUDA_TEST(index_report) {
@@ -465,7 +444,7 @@ RUDA_TEST(child_of_fork) {
     good &= ruda_stream_create(env.context, 0, &stream) == RUDA_E_DEVICE;
     good &= ruda_stream_sync(env.stream) == RUDA_E_DEVICE;
     good &= ruda_tensor_fence(x, env.stream) == RUDA_E_DEVICE;
-    good &= info_of(env).allocated_bytes == 0;
+    good &= info_of(env.context).allocated_bytes == 0;
     good &= ruda_release(x) == RUDA_OK && ruda_release(env.stream) == RUDA_OK &&
             ruda_release(env.context) == RUDA_OK;
     good &= fake::device_allocations() == before;
@@ -515,9 +494,7 @@ RUDA_TEST(copies_between_contexts) {
     ruda_release(x);
     MUST(ruda_tensor_read(stream, y, got.data(), got.size()));
     CHECK(got == sent, "a released source changed its copy");
-    for (void* handle : {static_cast<void*>(y), static_cast<void*>(back), static_cast<void*>(shorter),
-                         static_cast<void*>(stream), static_cast<void*>(there)})
-      ruda_release(handle);
+    release({y, back, shorter, stream, there});
   }
   fake::refuse_peers(false);
   fake::set_devices(1, 13000);

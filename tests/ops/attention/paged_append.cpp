@@ -1,6 +1,7 @@
 // tests/ops/attention/paged_append.cpp - paged schedules and the rows written by them, against plain host
 // loops.
 // SPDX-License-Identifier: Apache-2.0
+#include "support/objects.hpp"
 #include "support/op_run.hpp"
 #include "support/paged.hpp"
 
@@ -218,13 +219,7 @@ RUDA_TEST(paged_append_eager) {
     MUST(ruda_tensor_write(env.stream, t, sevens.data(), 256));
   };
   const auto fresh = [&] {
-    const int64_t shape[] = {8, 4, 1, 2};
-    ruda_tensor_desc d = RUDA_TENSOR_DESC_INIT;
-    d.dtype = RUDA_F32;
-    d.rank = 4;
-    d.shape = shape;
-    ruda_tensor t = nullptr;
-    MUST(ruda_tensor_create(env.context, &d, &t));
+    ruda_tensor t = new_tensor(env.context, RUDA_F32, {8, 4, 1, 2});
     fill(t);
     return t;
   };

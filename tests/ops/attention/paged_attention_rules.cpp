@@ -1,5 +1,6 @@
 // tests/ops/attention/paged_attention_rules.cpp - promises of paged_attention beside the formula.
 // SPDX-License-Identifier: Apache-2.0
+#include "support/objects.hpp"
 #include "support/paged_attention.hpp"
 
 #include <sys/mman.h>
@@ -117,13 +118,8 @@ RUDA_TEST(paged_attention_batch_independence) {
       const auto q = env.normal(queries * 6 * 64), k = env.normal(slots * 64), v = env.normal(slots * 48);
       const auto compute = [&](ruda_context context, ruda_stream stream, const Layout& l,
                                const std::vector<double>& rows) {
-        const auto tensor = [&](std::vector<int64_t> shape, const std::vector<double>* values) {
-          ruda_tensor_desc d = RUDA_TENSOR_DESC_INIT;
-          d.dtype = dtype;
-          d.rank = uint32_t(shape.size());
-          d.shape = shape.data();
-          ruda_tensor t = nullptr;
-          MUST(ruda_tensor_create(context, &d, &t));
+        const auto tensor = [&](const Shape& shape, const std::vector<double>* values) {
+          ruda_tensor t = new_tensor(context, dtype, shape);
           const uint32_t size = size_of(dtype);
           std::vector<uint8_t> bytes(values->size() * size);
           for (size_t i = 0; i < values->size(); ++i) encode(dtype, (*values)[i], &bytes[i * size]);
@@ -143,7 +139,7 @@ RUDA_TEST(paged_attention_batch_independence) {
                       tv = tensor({all.pages, 16, 2, 48}, &v), out = nullptr;
           MUST(ruda_paged_attention(stream, paged.schedule, tq, tk, tv, c.scale, 1, splits, &out, nullptr));
           MUST(ruda_tensor_read(stream, out, bytes.data(), bytes.size()));
-          for (ruda_tensor t : {tq, tk, tv, out}) ruda_release(t);
+          release({tq, tk, tv, out});
         }
         return bytes;
       };

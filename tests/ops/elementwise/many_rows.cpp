@@ -1,5 +1,6 @@
 // tests/ops/elementwise/many_rows.cpp - every operator on more rows than an axis of a grid holds.
 // SPDX-License-Identifier: Apache-2.0
+#include "support/objects.hpp"
 #include "support/op_run.hpp"
 
 #include <cstring>
@@ -14,14 +15,9 @@ struct Call {
   std::function<ruda_status(ruda_tensor*)> run;
 };
 
-ruda_tensor make(const Env& env, uint32_t dtype, std::vector<int64_t> shape, const void* data,
+ruda_tensor make(const Env& env, uint32_t dtype, const std::vector<int64_t>& shape, const void* data,
                  uint64_t bytes) {
-  ruda_tensor_desc d = RUDA_TENSOR_DESC_INIT;
-  d.dtype = dtype;
-  d.rank = uint32_t(shape.size());
-  d.shape = shape.data();
-  ruda_tensor t = nullptr;
-  MUST(ruda_tensor_create(env.context, &d, &t));
+  ruda_tensor t = new_tensor(env.context, dtype, shape);
   MUST(ruda_tensor_write(env.stream, t, data, bytes));
   return t;
 }

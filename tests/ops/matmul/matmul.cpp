@@ -1,5 +1,6 @@
 // tests/ops/matmul/matmul.cpp - matmul against plain loops in double, on every kernel.
 // SPDX-License-Identifier: Apache-2.0
+#include "support/objects.hpp"
 #include "support/op_run.hpp"
 
 #include <algorithm>
@@ -398,11 +399,7 @@ std::vector<uint8_t> product_bytes(Env& env, uint32_t threads, const Dtypes& d, 
   MUST(ruda_context_create(&desc, &context));
   MUST(ruda_stream_create(context, 0, &stream));
   const auto tensor = [&](uint32_t dtype, int64_t rows, const std::vector<uint8_t>& data) {
-    const int64_t shape[] = {rows, k};
-    ruda_tensor_desc td = RUDA_TENSOR_DESC_INIT;
-    td.dtype = dtype, td.rank = 2, td.shape = shape;
-    ruda_tensor x = nullptr;
-    MUST(ruda_tensor_create(context, &td, &x));
+    ruda_tensor x = new_tensor(context, dtype, {rows, k});
     MUST(ruda_tensor_write(stream, x, data.data(), data.size()));
     return x;
   };
@@ -413,7 +410,7 @@ std::vector<uint8_t> product_bytes(Env& env, uint32_t threads, const Dtypes& d, 
   MUST(ruda_matmul(stream, ta, tb, nullptr, &options, &tc));
   std::vector<uint8_t> c(size_t(m * n) * size_of(d.c));
   MUST(ruda_tensor_read(stream, tc, c.data(), c.size()));
-  for (void* handle : {(void*)ta, (void*)tb, (void*)tc, (void*)stream, (void*)context}) ruda_release(handle);
+  release({ta, tb, tc, stream, context});
   return c;
 }
 

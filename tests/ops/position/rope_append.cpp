@@ -1,6 +1,7 @@
 // tests/ops/position/rope_append.cpp - rope_append against rotation and pages in double, and against the two
 // operators that it joins.
 // SPDX-License-Identifier: Apache-2.0
+#include "support/objects.hpp"
 #include "support/op_run.hpp"
 #include "support/paged.hpp"
 
@@ -292,15 +293,7 @@ RUDA_TEST(rope_append_joined) {
   const int64_t rows = 4, q_heads = 3, kv_heads = 1, dim = 64, heads = q_heads + 2 * kv_heads;
   const Layout layout = small_layout();
   PagedCase paged(env, 4, layout);
-  const auto make = [&](uint32_t dtype, std::vector<int64_t> shape) {
-    ruda_tensor_desc d = RUDA_TENSOR_DESC_INIT;
-    d.dtype = dtype;
-    d.rank = uint32_t(shape.size());
-    d.shape = shape.data();
-    ruda_tensor t = nullptr;
-    MUST(ruda_tensor_create(env.context, &d, &t));
-    return t;
-  };
+  const auto make = [&](uint32_t dtype, const Shape& shape) { return new_tensor(env.context, dtype, shape); };
   const auto fill = [&](ruda_tensor t, const std::vector<float>& values) {
     MUST(ruda_tensor_write(env.stream, t, values.data(), values.size() * sizeof(float)));
   };
@@ -333,12 +326,7 @@ RUDA_TEST(rope_append_joined) {
     return out;
   };
   ruda_tensor want_q = turned(q), want_k = turned(k);
-  const auto describe = [&](ruda_tensor t) {
-    ruda_tensor_desc d = RUDA_TENSOR_DESC_INIT;
-    MUST(ruda_tensor_get_desc(t, &d));
-    return d;
-  };
-  const ruda_tensor_desc qd = describe(q), kd = describe(k), vd = describe(v), kcd = describe(kc);
+  const ruda_tensor_desc qd = desc_of(q), kd = desc_of(k), vd = desc_of(v), kcd = desc_of(kc);
   ruda_rope_append_desc desc = RUDA_ROPE_APPEND_DESC_INIT;
   desc.q = desc.y = &qd;
   desc.k = &kd;
@@ -393,7 +381,7 @@ RUDA_TEST(rope_append_joined) {
   CHECK_FAILS(ruda_plan_execute(plan, env.stream, nullptr, bindings.data(), 7, nullptr), RUDA_E_OVERLAP, 3,
               "overlaps");
   ruda_release(plan);
-  for (ruda_tensor t : {q, k, v, all, positions, kc, vc, want_q, want_k}) ruda_release(t);
+  release({q, k, v, all, positions, kc, vc, want_q, want_k});
 }
 
 RUDA_TEST(rope_append_errors) {
