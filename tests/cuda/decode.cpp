@@ -7,6 +7,7 @@
 #include "cuda/fake_runtime.hpp"
 #include "device/device.hpp"
 #include "support/objects.hpp"
+#include "support/paged.hpp"
 
 #include <ruda/ruda.h>
 
@@ -127,14 +128,7 @@ std::vector<uint32_t> packed_of(ruda_paged_schedule schedule) {
 // What a graph's launches do on the device is what the getters say.
 RUDA_TEST(schedule_in_a_graph) {
   set_kernels(true);
-  ruda_paged_schedule_desc desc = RUDA_PAGED_SCHEDULE_DESC_INIT;
-  desc.page_size = 2;
-  desc.pages = 8;
-  desc.max_sequences = 4;
-  desc.max_queries = 6;
-  desc.max_table_pages = 3;
-  ruda_paged_schedule schedule = nullptr;
-  MUST(ruda_paged_schedule_create(env.context, &desc, &schedule));
+  ruda_paged_schedule schedule = make_schedule(env, 2, 8, 4, 6, 3);
   const uint32_t none = RUDA_NO_PAGE, tables[] = {0, 1, none, 2, 3, none, 4, none, none},
                  lengths[] = {1, 0, 2};
   MUST(ruda_paged_schedule_set(schedule, env.stream, tables, 3, lengths, 3, nullptr, nullptr, 0));
@@ -178,13 +172,7 @@ RUDA_TEST(schedule_in_a_graph) {
 
 // A plan that finds no memory for its workspace fails alone: its stream goes on.
 RUDA_TEST(memory_runs_out_in_a_plan) {
-  ruda_paged_schedule_desc desc = RUDA_PAGED_SCHEDULE_DESC_INIT;
-  desc.page_size = 4;
-  desc.pages = 2;
-  desc.max_sequences = desc.max_queries = 1;
-  desc.max_table_pages = 2;
-  ruda_paged_schedule schedule = nullptr;
-  MUST(ruda_paged_schedule_create(env.context, &desc, &schedule));
+  ruda_paged_schedule schedule = make_schedule(env, 4, 2, 1, 1, 2);
   const uint32_t tables[] = {0, 1}, length = 5, id = 0, position = 4;
   MUST(ruda_paged_schedule_set(schedule, env.stream, tables, 2, &length, 1, &id, &position, 1));
   const int64_t q_shape[] = {1, 2, 16}, cache_shape[] = {2, 4, 2, 16};

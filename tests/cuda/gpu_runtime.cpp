@@ -4,6 +4,7 @@
 #include "cuda/child.hpp"
 #include "support/objects.hpp"
 #include "support/op_run.hpp"
+#include "support/paged.hpp"
 
 #include <cmath>
 #include <cstdio>
@@ -104,13 +105,7 @@ RUDA_TEST(graph_of_an_operator) {
 
 // What the launches of a graph do to a schedule on the device is what the getters say.
 RUDA_TEST(schedule_in_a_graph) {
-  ruda_paged_schedule_desc desc = RUDA_PAGED_SCHEDULE_DESC_INIT;
-  desc.page_size = 4;
-  desc.pages = 2000;
-  desc.max_sequences = desc.max_queries = 300;
-  desc.max_table_pages = 5;
-  ruda_paged_schedule schedule = nullptr;
-  MUST(ruda_paged_schedule_create(env.context, &desc, &schedule));
+  ruda_paged_schedule schedule = make_schedule(env, 4, 2000, 300, 300, 5);
   std::vector<uint32_t> tables, lengths;
   for (uint32_t s = 0; s < 300; ++s) {
     lengths.push_back(s % 3 ? s % 7 : 0);

@@ -356,6 +356,11 @@ std::vector<ruda_binding> OpRun::bindings() const {
   return list;
 }
 
+ruda_status OpRun::execute(ruda_plan plan) const {
+  const auto bound = bindings();
+  return ruda_plan_execute(plan, env_.stream, nullptr, bound.data(), uint32_t(bound.size()), nullptr);
+}
+
 std::vector<std::string> OpRun::kernels() const {
   if (!env_.settings.kernel.empty()) return {env_.settings.kernel};
   char text[4096];

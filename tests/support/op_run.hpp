@@ -83,6 +83,9 @@ class OpRun {
   std::vector<double> read(uint32_t slot) const;
   std::vector<uint8_t> read_bytes(uint32_t slot) const;
 
+  // One execution with all that is bound.
+  ruda_status execute(ruda_plan plan) const;
+
   // For every kernel of the backend that takes the case: plan, poisoned outputs and workspace, execute twice,
   // same bits, guards whole, inputs unchanged, then verify(kernel). Returns how many kernels ran; at least
   // one must.

@@ -72,28 +72,7 @@ void check_case(Env& env, const Case& c, const Layout& layout) {
   });
 }
 
-// Three histories, one of them empty; new tokens of the first and the last, out of order.
-Layout small_layout() {
-  Layout l;
-  l.pages = 9;
-  l.tables = {{5, 2}, {}, {8, 0, 3}};
-  l.lengths = {6, 0, 9};
-  l.queries = {{2, 8}, {0, 5}, {0, 4}, {2, 3}};
-  return l;
-}
-
-ruda_paged_schedule make_schedule(Env& env, uint32_t page_size = 4, uint32_t pages = 8,
-                                  uint32_t sequences = 3, uint32_t queries = 4, uint32_t table_pages = 3) {
-  ruda_paged_schedule_desc d = RUDA_PAGED_SCHEDULE_DESC_INIT;
-  d.page_size = page_size;
-  d.pages = pages;
-  d.max_sequences = sequences;
-  d.max_queries = queries;
-  d.max_table_pages = table_pages;
-  ruda_paged_schedule out = nullptr;
-  MUST(ruda_paged_schedule_create(env.context, &d, &out));
-  return out;
-}
+ruda_paged_schedule small_schedule(Env& env) { return make_schedule(env, 4, 8, 3, 4, 3); }
 
 std::vector<uint32_t> packed(ruda_paged_schedule s) {
   uint64_t needed = 0;
@@ -119,19 +98,7 @@ RUDA_TEST(paged_append_shapes) {
     check_case(env, {.heads = 1, .dim = dim, .values = false}, small_layout());
   }
   check_case(env, {.spare_rows = 5}, small_layout());
-  for (uint32_t page_size : {1u, 2u, 7u, 16u}) {
-    Layout l;
-    l.pages = 40;
-    l.tables = {{}, {}};
-    for (uint32_t p = 0; p < 20; ++p) {
-      l.tables[0].push_back(39 - p);
-      l.tables[1].push_back(p);
-    }
-    l.lengths = {20, 13};
-    for (uint32_t i = 0; i < 20; ++i) l.queries.push_back({0, i});
-    l.queries.push_back({1, 12});
-    check_case(env, {.page_size = page_size}, l);
-  }
+  for (uint32_t page_size : {1u, 2u, 7u, 16u}) check_case(env, {.page_size = page_size}, whole_history(20));
 }
 
 RUDA_TEST(paged_append_none) {
@@ -151,20 +118,9 @@ RUDA_TEST(paged_append_conflicts) {
   desc.k_cache = op.desc(K_CACHE);
   ruda_plan plan = nullptr;
   MUST(ruda_paged_append_plan_create(env.context, &desc, &plan));
-  ruda_paged_schedule s = make_schedule(env);
-  const auto run = [&] {
-    const auto slot = [](uint32_t index, uint32_t kind, void* handle) {
-      ruda_binding b{};
-      b.slot = index;
-      b.kind = kind;
-      b.v.handle = handle;
-      return b;
-    };
-    const ruda_binding bindings[] = {slot(K, RUDA_BIND_TENSOR, op.tensor(K)),
-                                     slot(SCHEDULE, RUDA_BIND_HANDLE, s),
-                                     slot(K_CACHE, RUDA_BIND_TENSOR, op.tensor(K_CACHE))};
-    return ruda_plan_execute(plan, env.stream, nullptr, bindings, 3, nullptr);
-  };
+  ruda_paged_schedule s = small_schedule(env);
+  op.bind_handle(SCHEDULE, s);
+  const auto run = [&] { return op.execute(plan); };
   CHECK_FAILS(run(), RUDA_E_STATE, 3, "schedule was never set");
   const uint32_t tables[] = {0, 1, 2, 1};
   const auto set = [&](std::vector<uint32_t> lengths, std::vector<uint32_t> ids,
@@ -208,7 +164,7 @@ RUDA_TEST(paged_append_conflicts) {
 }
 
 RUDA_TEST(paged_append_eager) {
-  ruda_paged_schedule s = make_schedule(env);
+  ruda_paged_schedule s = small_schedule(env);
   const uint32_t tables[] = {6, 1}, lengths[] = {5}, ids[] = {0}, positions[] = {4};
   MUST(ruda_paged_schedule_set(s, env.stream, tables, 2, lengths, 1, ids, positions, 1));
   OpRun op(env, "paged_append");
@@ -330,7 +286,7 @@ RUDA_TEST(paged_append_errors) {
 }
 
 RUDA_TEST(paged_schedule_set_and_packed) {
-  ruda_paged_schedule s = make_schedule(env);
+  ruda_paged_schedule s = small_schedule(env);
   ruda_paged_schedule_info info = RUDA_PAGED_SCHEDULE_INFO_INIT;
   MUST(ruda_paged_schedule_get_info(s, &info));
   CHECK(info.generation == 0 && info.queries == 0 && info.max_table_pages == 3, "facts of an empty schedule");
@@ -359,7 +315,7 @@ RUDA_TEST(paged_schedule_set_and_packed) {
 
 // Every rule of the host plan; after each refusal the former schedule stands.
 RUDA_TEST(paged_schedule_hostile) {
-  ruda_paged_schedule s = make_schedule(env);
+  ruda_paged_schedule s = small_schedule(env);
   const uint32_t good_tables[] = {3, 7}, good_lengths[] = {5}, good_ids[] = {0}, good_positions[] = {4};
   MUST(ruda_paged_schedule_set(s, env.stream, good_tables, 2, good_lengths, 1, good_ids, good_positions, 1));
   const auto before = packed(s);
@@ -446,7 +402,7 @@ RUDA_TEST(paged_schedule_hostile) {
 }
 
 RUDA_TEST(paged_schedule_advance) {
-  ruda_paged_schedule s = make_schedule(env);
+  ruda_paged_schedule s = small_schedule(env);
   CHECK_FAILS(ruda_paged_schedule_advance(s, env.stream), RUDA_E_STATE, 0, "was never set");
   // Sequence 0 fills its page, 1 is unused, 2 has room; a prefill of three tokens came first.
   const uint32_t tables[] = {3, 7, none, none, none, none, 1, 2, none}, lengths[] = {4, 0, 2};
@@ -479,13 +435,7 @@ RUDA_TEST(paged_schedule_advance) {
 RUDA_BENCH(paged_append_bench) {
   for (uint32_t cache : {RUDA_F32, RUDA_BF16})
     for (uint32_t rows : {1u, 512u}) {
-      Layout l;
-      l.pages = 64;
-      l.tables = {{}};
-      for (uint32_t p = 0; p < 64; ++p) l.tables[0].push_back(63 - p);
-      l.lengths = {1024};
-      for (uint32_t i = 0; i < rows; ++i) l.queries.push_back({0, 1024 - rows + i});
-      PagedCase paged(env, 16, l);
+      PagedCase paged(env, 16, bench_layout(rows));
       OpRun op(env, "paged_append");
       op.random_input(K, RUDA_F32, {rows, 3, 64});
       op.random_input(V, RUDA_F32, {rows, 3, 64});

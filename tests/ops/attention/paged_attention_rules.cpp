@@ -327,13 +327,7 @@ RUDA_TEST(paged_attention_errors) {
               "32 splits of 400000 rows and value_dim 6 need 409600000 bytes, expected at most 67108864");
 
   // At execute: the schedule of another geometry, or none.
-  ruda_paged_schedule_desc sd = RUDA_PAGED_SCHEDULE_DESC_INIT;
-  sd.page_size = 3;
-  sd.pages = 5;
-  sd.max_sequences = sd.max_table_pages = 1;
-  sd.max_queries = 4;
-  ruda_paged_schedule s = nullptr;
-  MUST(ruda_paged_schedule_create(env.context, &sd, &s));
+  ruda_paged_schedule s = make_schedule(env, 3, 5, 1, 4, 1);
   ruda_tensor out = nullptr;
   const auto call = [&] {
     const ruda_status status = ruda_paged_attention(env.stream, s, op.tensor(Q), op.tensor(K), op.tensor(V),
@@ -346,8 +340,7 @@ RUDA_TEST(paged_attention_errors) {
   MUST(ruda_paged_schedule_set(s, env.stream, table, 1, length, 1, ids, positions, 4));
   CHECK_FAILS(call(), RUDA_E_ARGUMENT, 1, "schedule has page_size 3, the cache has 4");
   ruda_release(s);
-  sd.page_size = 4;
-  MUST(ruda_paged_schedule_create(env.context, &sd, &s));
+  s = make_schedule(env, 4, 5, 1, 4, 1);
   MUST(ruda_paged_schedule_set(s, env.stream, table, 1, length, 1, ids, positions, 4));
   CHECK_FAILS(call(), RUDA_E_ARGUMENT, 1, "schedule has 4 queries, the rows are 3");
   MUST(ruda_paged_schedule_set(s, env.stream, table, 1, length, 1, ids, positions, 3));

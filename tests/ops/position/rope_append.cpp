@@ -1,9 +1,7 @@
 // tests/ops/position/rope_append.cpp - rope_append against rotation and pages in double, and against the two
 // operators that it joins.
 // SPDX-License-Identifier: Apache-2.0
-#include "support/objects.hpp"
-#include "support/op_run.hpp"
-#include "support/paged.hpp"
+#include "support/rope_append.hpp"
 
 #include <cmath>
 
@@ -26,16 +24,6 @@ struct Case {
   int64_t spare_rows = 0;  // rows of the plan past the schedule's queries
   Shape q_strides = {}, k_strides = {}, v_strides = {}, y_strides = {};
 };
-
-// Three histories, one of them empty; new tokens of the first and the last, out of order.
-Layout small_layout() {
-  Layout l;
-  l.pages = 9;
-  l.tables = {{5, 2}, {}, {8, 0, 3}};
-  l.lengths = {6, 0, 9};
-  l.queries = {{2, 8}, {0, 5}, {0, 4}, {2, 3}};
-  return l;
-}
 
 ruda_rope_params params_of(const Case& c) {
   ruda_rope_params p = RUDA_ROPE_PARAMS_INIT;
@@ -74,16 +62,6 @@ void rotate(const Case& c, const Layout& layout, const std::vector<double>& freq
       }
 }
 
-// The elements of a contiguous tensor, which is released.
-std::vector<double> taken(Env& env, ruda_tensor tensor, int64_t count, uint32_t dtype) {
-  std::vector<uint8_t> bytes(size_t(count) * size_of(dtype));
-  MUST(ruda_tensor_read(env.stream, tensor, bytes.data(), bytes.size()));
-  ruda_release(tensor);
-  std::vector<double> values;
-  for (size_t at = 0; at < bytes.size(); at += size_of(dtype)) values.push_back(decode(dtype, &bytes[at]));
-  return values;
-}
-
 void check_same(const std::string& what, const std::vector<double>& got, const std::vector<double>& want,
                 size_t count) {
   size_t at = 0;
@@ -95,7 +73,7 @@ void check_case(Env& env, const Case& c, const Layout& layout) {
   PagedCase paged(env, c.page_size, layout);
   const int64_t queries = int64_t(layout.queries.size()), rows = queries + c.spare_rows, pages = layout.pages,
                 half = (c.rotary ? c.rotary : c.dim) / 2;
-  OpRun op(env, "rope_append"), positions(env, "rope");
+  OpRun op(env, "rope_append");
   const Shape q_shape{rows, c.q_heads, c.dim};
   std::vector<double> q = c.in_place ? op.inout(Q, c.dtype, q_shape, env.normal(count_of(q_shape), 2.0))
                                      : op.random_input(Q, c.dtype, q_shape, 2.0, c.q_strides);
@@ -115,24 +93,7 @@ void check_case(Env& env, const Case& c, const Layout& layout) {
     frequencies[i] = c.tensor ? env.uniform(0, 1) : std::pow(10000.0, -double(i) / double(half));
   if (c.tensor) frequencies = op.input(FREQUENCIES, RUDA_F32, {half}, frequencies);
   const ruda_rope_params params = params_of(c);
-
-  // The same by the two operators.
-  std::vector<double> places(size_t(rows), 0);
-  for (size_t i = 0; i < layout.queries.size(); ++i) places[i] = layout.queries[i].second;
-  positions.input(RUDA_ROPE_POSITIONS, RUDA_I32, {rows}, places);
-  const auto turned = [&](uint32_t slot) {
-    ruda_tensor out = nullptr;
-    MUST(ruda_rope(env.stream, op.tensor(slot), positions.tensor(RUDA_ROPE_POSITIONS),
-                   c.tensor ? op.tensor(FREQUENCIES) : nullptr, &params, &out));
-    return out;
-  };
-  ruda_tensor pair_k = nullptr, pair_v = nullptr, turned_k = turned(K);
-  MUST(ruda_paged_append(env.stream, paged.schedule, turned_k, op.tensor(V), op.tensor(K_CACHE),
-                         op.tensor(V_CACHE), &pair_k, &pair_v));
-  ruda_release(turned_k);
-  const auto pair_y = taken(env, turned(Q), count_of(q_shape), c.dtype);
-  const auto pair_keys = taken(env, pair_k, count_of(k_shape), c.cache_dtype),
-             pair_values = taken(env, pair_v, count_of(v_shape), c.cache_dtype);
+  const Appended pair = append_by_two(env, op, paged, layout, params, c.tensor);
 
   std::vector<double> q_bounds, k_bounds, key_bounds(k_cache.size(), 0), value_bounds(v_cache.size(), 0);
   rotate(c, layout, frequencies, c.q_heads, q, q_bounds);
@@ -179,9 +140,9 @@ void check_case(Env& env, const Case& c, const Layout& layout) {
     check_close((kernel + " v").c_str(), op.read(V_CACHE), v_cache,
                 [&](size_t i) { return value_bounds[i]; });
     if (kernel.find("scalar") != std::string::npos) return;  // its sines are of another library
-    check_same(kernel + " y", y, pair_y, live);
-    check_same(kernel + " k", op.read(K_CACHE), pair_keys, pair_keys.size());
-    check_same(kernel + " v", op.read(V_CACHE), pair_values, pair_values.size());
+    check_same(kernel + " y", y, pair.q, live);
+    check_same(kernel + " k", op.read(K_CACHE), pair.k_cache, pair.k_cache.size());
+    check_same(kernel + " v", op.read(V_CACHE), pair.v_cache, pair.v_cache.size());
   });
 }
 
@@ -266,19 +227,8 @@ RUDA_TEST(rope_append_rows) {
              small_layout());
   check_case(env, {.dim = 32, .value_dim = 16, .q_strides = {201, 40, 1}, .v_strides = {99, 33, 1}},
              small_layout());
-  for (uint32_t page_size : {1u, 7u, 16u}) {
-    Layout l;
-    l.pages = 600;
-    l.tables = {{}, {}};
-    for (uint32_t p = 0; p < 300; ++p) {
-      l.tables[0].push_back(599 - p);
-      l.tables[1].push_back(p);
-    }
-    l.lengths = {300, 13};
-    for (uint32_t i = 0; i < 300; ++i) l.queries.push_back({0, i});
-    l.queries.push_back({1, 12});
-    check_case(env, {.page_size = page_size, .in_place = true}, l);
-  }
+  for (uint32_t page_size : {1u, 7u, 16u})
+    check_case(env, {.page_size = page_size, .in_place = true}, whole_history(300));
 }
 
 RUDA_TEST(rope_append_none) {
@@ -449,26 +399,10 @@ RUDA_TEST(rope_append_errors) {
   // At execute: a schedule that was never set, then one whose rows may not be written.
   ruda_plan plan = nullptr;
   MUST(with(&plan, [](D&) {}));
-  ruda_paged_schedule_desc d = RUDA_PAGED_SCHEDULE_DESC_INIT;
-  d.page_size = 2;
-  d.pages = 4;
-  d.max_sequences = 1;
-  d.max_queries = 4;
-  d.max_table_pages = 2;
-  ruda_paged_schedule schedule = nullptr;
-  MUST(ruda_paged_schedule_create(env.context, &d, &schedule));
+  ruda_paged_schedule schedule = make_schedule(env, 2, 4, 1, 4, 2);
   op.output(Y, RUDA_F32, {3, 4, 8});
-  std::vector<ruda_binding> bindings;
-  for (const uint32_t slot : {Q, K, V, SCHEDULE, Y, K_CACHE, V_CACHE}) {
-    ruda_binding b{};
-    b.slot = slot;
-    b.kind = slot == SCHEDULE ? RUDA_BIND_HANDLE : RUDA_BIND_TENSOR;
-    b.v.handle = slot == SCHEDULE ? static_cast<void*>(schedule) : op.tensor(slot);
-    bindings.push_back(b);
-  }
-  const auto run = [&] {
-    return ruda_plan_execute(plan, env.stream, nullptr, bindings.data(), uint32_t(bindings.size()), nullptr);
-  };
+  op.bind_handle(SCHEDULE, schedule);
+  const auto run = [&] { return op.execute(plan); };
   CHECK_FAILS(run(), RUDA_E_STATE, 3, "rope_append: schedule was never set");
   const uint32_t tables[] = {0, 3}, lengths[] = {4}, ids[] = {0, 0, 0, 0};
   const auto set = [&](std::vector<uint32_t> positions) {
@@ -490,13 +424,7 @@ RUDA_TEST(rope_append_errors) {
 RUDA_BENCH(rope_append_bench) {
   for (uint32_t cache : {RUDA_F16, RUDA_F32})
     for (uint32_t rows : {1u, 512u}) {
-      Layout l;
-      l.pages = 64;
-      l.tables = {{}};
-      for (uint32_t p = 0; p < 64; ++p) l.tables[0].push_back(63 - p);
-      l.lengths = {1024};
-      for (uint32_t i = 0; i < rows; ++i) l.queries.push_back({0, 1024 - rows + i});
-      PagedCase paged(env, 16, l);
+      PagedCase paged(env, 16, bench_layout(rows));
       OpRun op(env, "rope_append");
       op.inout(Q, RUDA_F32, {rows, 9, 64}, env.normal(rows * 9 * 64));
       op.bind_same(Y, Q);

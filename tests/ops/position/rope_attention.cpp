@@ -2,6 +2,7 @@
 // paged_append leave.
 // SPDX-License-Identifier: Apache-2.0
 #include "support/paged_attention.hpp"
+#include "support/rope_append.hpp"
 
 using namespace ruda::test;
 
@@ -30,16 +31,6 @@ ruda_rope_params params_of(const Turned& c) {
   return p;
 }
 
-// The elements of a contiguous tensor, which is released.
-std::vector<double> taken(Env& env, ruda_tensor tensor, int64_t count, uint32_t dtype) {
-  std::vector<uint8_t> bytes(size_t(count) * size_of(dtype));
-  MUST(ruda_tensor_read(env.stream, tensor, bytes.data(), bytes.size()));
-  ruda_release(tensor);
-  std::vector<double> values;
-  for (size_t at = 0; at < bytes.size(); at += size_of(dtype)) values.push_back(decode(dtype, &bytes[at]));
-  return values;
-}
-
 // Normal values where a history has keys, NaN elsewhere and where the new ones go.
 std::vector<double> old_rows(Env& env, const Case& c, const Layout& l, int64_t width) {
   std::vector<double> cache(size_t(int64_t(l.pages) * c.page_size * width), NAN);
@@ -61,7 +52,7 @@ void check_turned(Env& env, const Turned& t, const Layout& l) {
   PagedCase paged(env, c.page_size, l);
   const int64_t queries = int64_t(l.queries.size()), rows = queries + c.spare_rows, pages = l.pages,
                 half = (t.rotary ? t.rotary : c.dim) / 2;
-  OpRun op(env, "rope_attention"), positions(env, "rope");
+  OpRun op(env, "rope_attention");
   op.random_input(slot::Q, c.dtype, {rows, c.q_heads, c.dim}, 1.0, c.q_strides);
   op.random_input(slot::K, c.dtype, {rows, c.kv_heads, c.dim}, 1.0, t.k_strides);
   op.random_input(slot::V, c.dtype, {rows, c.kv_heads, c.value_dim}, 1.0, t.v_strides);
@@ -78,25 +69,8 @@ void check_turned(Env& env, const Turned& t, const Layout& l) {
     op.input(slot::FREQUENCIES, RUDA_F32, {half}, frequencies);
   }
   const ruda_rope_params params = params_of(t);
-
-  std::vector<double> places(size_t(rows), 0);
-  for (size_t i = 0; i < l.queries.size(); ++i) places[i] = l.queries[i].second;
-  positions.input(RUDA_ROPE_POSITIONS, RUDA_I32, {rows}, places);
-  const auto turned = [&](uint32_t which) {
-    ruda_tensor out = nullptr;
-    MUST(ruda_rope(env.stream, op.tensor(which), positions.tensor(RUDA_ROPE_POSITIONS),
-                   t.tensor ? op.tensor(slot::FREQUENCIES) : nullptr, &params, &out));
-    return out;
-  };
-  ruda_tensor k_after = nullptr, v_after = nullptr, turned_k = turned(slot::K);
-  MUST(ruda_paged_append(env.stream, paged.schedule, turned_k, op.tensor(slot::V), op.tensor(slot::K_CACHE),
-                         op.tensor(slot::V_CACHE), &k_after, &v_after));
-  ruda_release(turned_k);
-  const int64_t slots = pages * c.page_size;
-  const auto q = taken(env, turned(slot::Q), rows * c.q_heads * c.dim, c.dtype),
-             k = taken(env, k_after, slots * k_width, c.cache_dtype),
-             v = taken(env, v_after, slots * v_width, c.cache_dtype);
-  const Expected e = oracle(c, l, q, k, v);
+  const Appended before = append_by_two(env, op, paged, l, params, t.tensor);
+  const Expected e = oracle(c, l, before.q, before.k_cache, before.v_cache);
 
   const auto create = [&](const ruda_plan_options* options, ruda_plan* out) {
     ruda_rope_attention_desc desc = RUDA_ROPE_ATTENTION_DESC_INIT;
@@ -114,8 +88,8 @@ void check_turned(Env& env, const Turned& t, const Layout& l) {
   };
   op.each_kernel(create, [&](const std::string& kernel) {
     const auto exactly = [](size_t) { return 0.0; };
-    check_close((kernel + " k").c_str(), op.read(slot::K_CACHE), k, exactly);
-    check_close((kernel + " v").c_str(), op.read(slot::V_CACHE), v, exactly);
+    check_close((kernel + " k").c_str(), op.read(slot::K_CACHE), before.k_cache, exactly);
+    check_close((kernel + " v").c_str(), op.read(slot::V_CACHE), before.v_cache, exactly);
     auto out = op.read(slot::OUT);
     out.resize(e.out.size());  // the rest stays as it was
     check_close((kernel + " out").c_str(), out, e.out, [&](size_t i) { return e.out_bound[i]; });
@@ -250,26 +224,9 @@ RUDA_TEST(rope_attention_errors) {
 
   ruda_plan plan = nullptr;
   MUST(with(&plan, [](D&) {}));
-  ruda_paged_schedule_desc d = RUDA_PAGED_SCHEDULE_DESC_INIT;
-  d.page_size = 2;
-  d.pages = 4;
-  d.max_sequences = 2;
-  d.max_queries = 4;
-  d.max_table_pages = 2;
-  ruda_paged_schedule schedule = nullptr;
-  MUST(ruda_paged_schedule_create(env.context, &d, &schedule));
-  std::vector<ruda_binding> bindings;
-  for (const uint32_t which :
-       {slot::Q, slot::K, slot::V, slot::SCHEDULE, slot::OUT, slot::K_CACHE, slot::V_CACHE}) {
-    ruda_binding b{};
-    b.slot = which;
-    b.kind = which == slot::SCHEDULE ? RUDA_BIND_HANDLE : RUDA_BIND_TENSOR;
-    b.v.handle = which == slot::SCHEDULE ? static_cast<void*>(schedule) : op.tensor(which);
-    bindings.push_back(b);
-  }
-  const auto run = [&] {
-    return ruda_plan_execute(plan, env.stream, nullptr, bindings.data(), uint32_t(bindings.size()), nullptr);
-  };
+  ruda_paged_schedule schedule = make_schedule(env, 2, 4, 2, 4, 2);
+  op.bind_handle(slot::SCHEDULE, schedule);
+  const auto run = [&] { return op.execute(plan); };
   CHECK_FAILS(run(), RUDA_E_STATE, 3, "rope_attention: schedule was never set");
   const uint32_t tables[] = {0, 3, 1, 2}, lengths[] = {4, 2};
   const auto set = [&](std::vector<uint32_t> ids, std::vector<uint32_t> positions) {
