@@ -2,9 +2,8 @@
 // rest by element.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/convert.hpp"
-#include "core/int_ops.hpp"
 #include "core/op_rows.hpp"
-#include "core/scalar_math.hpp"
+#include "core/row_functions.hpp"
 #include "device/convert.cuh"
 #include "elementwise/strided.cuh"
 #include "elementwise/vector.cuh"
@@ -16,52 +15,14 @@
 namespace ruda::cuda {
 namespace {
 
-// The switch is on a value that all threads share.
-template <class W>
-__device__ W real_function(uint32_t op, W a, W b) {
-  using namespace scalar_math;
-#define RUDA_REAL_RI(NAME, real) \
-  case RUDA_BINARY_##NAME:       \
-    return W(real);
-#define RUDA_REAL_R RUDA_REAL_RI
-#define RUDA_REAL_RIB RUDA_REAL_RI
-#define RUDA_REAL_IB(NAME, real)
-#define RUDA_REAL_I(NAME, real)
-  switch (op) {
-#define RUDA_BINARY_ROW(NAME, name, operands, result, formula, real, integer, ulp) \
-  RUDA_REAL_##operands(NAME, real)
-#include "core/binary_rows.inc"
-#undef RUDA_BINARY_ROW
-  }
-  return 0;
-}
-
-template <class T>
-__device__ uint64_t int_function(uint32_t op, T a, T b) {
-#define RUDA_INT_RI(NAME, integer) \
-  case RUDA_BINARY_##NAME:         \
-    return uint64_t(integer);
-#define RUDA_INT_RIB RUDA_INT_RI
-#define RUDA_INT_IB RUDA_INT_RI
-#define RUDA_INT_I RUDA_INT_RI
-#define RUDA_INT_R(NAME, integer)
-  switch (op) {
-#define RUDA_BINARY_ROW(NAME, name, operands, result, formula, real, integer, ulp) \
-  RUDA_INT_##operands(NAME, integer)
-#include "core/binary_rows.inc"
-#undef RUDA_BINARY_ROW
-  }
-  return 0;
-}
-
 template <class T>
 __device__ T apply(uint32_t op, T a, T b) {
   if constexpr (std::is_integral_v<T>)
-    return T(int_function(op, a, b));
+    return T(binary_integer(op, a, b));
   else if constexpr (std::is_same_v<T, double>)
-    return real_function(op, a, b);
+    return binary_real(op, a, b);
   else
-    return T(real_function(op, float(a), float(b)));
+    return T(binary_real(op, float(a), float(b)));
 }
 
 // b_scalar takes the place of b when b is null.

@@ -1,8 +1,8 @@
 // cuda/elementwise/unary.cu - unary functions on the GPU: four elements of dense memory a thread, or one with
 // any strides.
 // SPDX-License-Identifier: Apache-2.0
-#include "core/int_ops.hpp"
 #include "core/op_rows.hpp"
+#include "core/row_functions.hpp"
 #include "core/scalar_math.hpp"
 #include "device/convert.cuh"
 #include "device/vec.cuh"
@@ -18,48 +18,14 @@
 namespace ruda::cuda {
 namespace {
 
-// The switch is on a value that all threads share.
-template <class W>
-__device__ W real_function(uint32_t op, W x) {
-  using namespace scalar_math;
-#define RUDA_REAL_RI(NAME, real) \
-  case RUDA_UNARY_##NAME:        \
-    return W(real);
-#define RUDA_REAL_R RUDA_REAL_RI
-#define RUDA_REAL_IB(NAME, real)
-  switch (op) {
-#define RUDA_UNARY_ROW(NAME, name, operands, result, formula, real, integer, ulp, floor) \
-  RUDA_REAL_##operands(NAME, real)
-#include "core/unary_rows.inc"
-#undef RUDA_UNARY_ROW
-  }
-  return 0;
-}
-
-template <class T>
-__device__ T int_function(uint32_t op, T x) {
-#define RUDA_INT_RI(NAME, integer) \
-  case RUDA_UNARY_##NAME:          \
-    return integer;
-#define RUDA_INT_IB RUDA_INT_RI
-#define RUDA_INT_R(NAME, integer)
-  switch (op) {
-#define RUDA_UNARY_ROW(NAME, name, operands, result, formula, real, integer, ulp, floor) \
-  RUDA_INT_##operands(NAME, integer)
-#include "core/unary_rows.inc"
-#undef RUDA_UNARY_ROW
-  }
-  return 0;
-}
-
 template <class T>
 __device__ T apply(uint32_t op, T x) {
   if constexpr (std::is_integral_v<T>)
-    return int_function(op, x);
+    return unary_integer(op, x);
   else if constexpr (std::is_same_v<T, double>)
-    return real_function(op, x);
+    return unary_real(op, x);
   else
-    return T(real_function(op, float(x)));
+    return T(unary_real(op, float(x)));
 }
 
 template <class T>
@@ -125,9 +91,11 @@ __device__ void for_each(float (&v)[vector_elements], F&& f) {
 // One switch for all elements; the functions are compiled once for each dtype.
 __device__ void real_functions(uint32_t op, float (&v)[vector_elements]) {
   using namespace scalar_math;
-#undef RUDA_REAL_RI
-#define RUDA_REAL_RI(NAME, real) \
-  case RUDA_UNARY_##NAME: return for_each(v, [](float x) { return float(real); });
+#define RUDA_REAL_R(NAME, real) \
+  case RUDA_UNARY_##NAME:       \
+    return for_each(v, [](float x) { return float(real); });
+#define RUDA_REAL_RI RUDA_REAL_R
+#define RUDA_REAL_IB(NAME, real)
   switch (op) {
 #define RUDA_UNARY_ROW(NAME, name, operands, result, formula, real, integer, ulp, floor) \
   RUDA_REAL_##operands(NAME, real)

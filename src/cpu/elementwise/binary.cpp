@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/convert.hpp"
 #include "core/half.hpp"
-#include "core/int_ops.hpp"
 #include "core/op_rows.hpp"
-#include "core/scalar_math.hpp"
+#include "core/row_functions.hpp"
 #include "cpu/dense.hpp"
 #include "cpu/elementwise/binary_table.hpp"
 
@@ -81,43 +80,6 @@ void run(const Launch& l) {
 
 namespace plain {
 
-// Real functions in double; 16-bit floats come in and go out through float.
-double real_function(uint32_t op, double a, double b) {
-  using namespace scalar_math;
-#define RUDA_REAL_RI(NAME, real) \
-  case RUDA_BINARY_##NAME:       \
-    return double(real);
-#define RUDA_REAL_R RUDA_REAL_RI
-#define RUDA_REAL_RIB RUDA_REAL_RI
-#define RUDA_REAL_IB(NAME, real)
-#define RUDA_REAL_I(NAME, real)
-  switch (op) {
-#define RUDA_BINARY_ROW(NAME, name, operands, result, formula, real, integer, ulp) \
-  RUDA_REAL_##operands(NAME, real)
-#include "core/binary_rows.inc"
-#undef RUDA_BINARY_ROW
-  }
-  return 0;
-}
-
-template <class T>
-uint64_t int_function(uint32_t op, T a, T b) {
-#define RUDA_INT_RI(NAME, integer) \
-  case RUDA_BINARY_##NAME:         \
-    return uint64_t(integer);
-#define RUDA_INT_RIB RUDA_INT_RI
-#define RUDA_INT_IB RUDA_INT_RI
-#define RUDA_INT_I RUDA_INT_RI
-#define RUDA_INT_R(NAME, integer)
-  switch (op) {
-#define RUDA_BINARY_ROW(NAME, name, operands, result, formula, real, integer, ulp) \
-  RUDA_INT_##operands(NAME, integer)
-#include "core/binary_rows.inc"
-#undef RUDA_BINARY_ROW
-  }
-  return 0;
-}
-
 template <class T>
 constexpr bool is_real = std::is_floating_point_v<T> || std::is_same_v<T, f16> || std::is_same_v<T, bf16>;
 
@@ -136,7 +98,8 @@ void elements(const Launch& l) {
       const T x = a[at[1] + i * w.step(1)], z = b[at[2] + i * w.step(2)];
       const int64_t to = at[0] + i * w.step(0);
       if constexpr (is_real<T>) {
-        const double r = real_function(op, double(to_float(x)), double(to_float(z)));
+        // In double; 16-bit floats come in and go out through float.
+        const double r = binary_real(op, double(to_float(x)), double(to_float(z)));
         if (to_bool)
           y_bool[to] = r != 0;
         else if constexpr (std::is_same_v<T, double>)
@@ -144,7 +107,7 @@ void elements(const Launch& l) {
         else
           y[to] = from_float<T>(float(r));
       } else {
-        const uint64_t r = int_function<T>(op, x, z);
+        const uint64_t r = binary_integer<T>(op, x, z);
         if (to_bool)
           y_bool[to] = uint8_t(r);
         else

@@ -1,9 +1,8 @@
 // src/cpu/elementwise/unary.cpp - unary functions: dense rows on threads, or one element at a time.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
-#include "core/int_ops.hpp"
 #include "core/op_rows.hpp"
-#include "core/scalar_math.hpp"
+#include "core/row_functions.hpp"
 #include "cpu/dense.hpp"
 #include "cpu/elementwise/unary_table.hpp"
 
@@ -51,39 +50,6 @@ void run(const Launch& l) {
 
 namespace plain {
 
-// Real functions in double; 16-bit floats come in and go out through float.
-double real_function(uint32_t op, double x) {
-  using namespace scalar_math;
-#define RUDA_REAL_RI(NAME, real) \
-  case RUDA_UNARY_##NAME:        \
-    return double(real);
-#define RUDA_REAL_R RUDA_REAL_RI
-#define RUDA_REAL_IB(NAME, real)
-  switch (op) {
-#define RUDA_UNARY_ROW(NAME, name, operands, result, formula, real, integer, ulp, floor) \
-  RUDA_REAL_##operands(NAME, real)
-#include "core/unary_rows.inc"
-#undef RUDA_UNARY_ROW
-  }
-  return 0;
-}
-
-template <class T>
-T int_function(uint32_t op, T x) {
-#define RUDA_INT_RI(NAME, integer) \
-  case RUDA_UNARY_##NAME:          \
-    return integer;
-#define RUDA_INT_IB RUDA_INT_RI
-#define RUDA_INT_R(NAME, integer)
-  switch (op) {
-#define RUDA_UNARY_ROW(NAME, name, operands, result, formula, real, integer, ulp, floor) \
-  RUDA_INT_##operands(NAME, integer)
-#include "core/unary_rows.inc"
-#undef RUDA_UNARY_ROW
-  }
-  return 0;
-}
-
 template <class T>
 void elements(const Launch& l) {
   const auto& w = l.state<Walk<2>>();
@@ -98,9 +64,10 @@ void elements(const Launch& l) {
       const T v = x[at[1] + i * w.step(1)];
       const int64_t to = at[0] + i * w.step(0);
       if constexpr (std::is_integral_v<T>) {
-        y[to] = from_bool ? T(v == T(0)) : int_function<T>(op, v);
+        y[to] = from_bool ? T(v == T(0)) : unary_integer<T>(op, v);
       } else {
-        const double r = real_function(op, double(to_float(v)));
+        // In double; 16-bit floats come in and go out through float.
+        const double r = unary_real(op, double(to_float(v)));
         if (to_bool)
           y_bool[to] = r != 0;
         else if constexpr (std::is_same_v<T, double>)
