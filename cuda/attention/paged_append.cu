@@ -3,6 +3,7 @@
 #include "device/dependent.cuh"
 #include "plan/paged_schedule.hpp"
 #include "runtime/launch.hpp"
+#include "runtime/visit.hpp"
 
 #include <ruda/attention.h>
 
@@ -107,15 +108,6 @@ void launch(const Launch& l, const Args& a) {
   check_launch(l);
 }
 
-template <class From>
-void launch(const Launch& l, const Args& a) {
-  switch (l.problem[K_CACHE].dtype()) {
-    case RUDA_F32: return launch<From, float>(l, a);
-    case RUDA_F16: return launch<From, __half>(l, a);
-    default: return launch<From, __nv_bfloat16>(l, a);
-  }
-}
-
 void run(const Launch& l) {
   const PagedSchedule& schedule = appendable_schedule(l, RUDA_PAGED_APPEND_SCHEDULE, K_CACHE, K);
   if (l.problem[K].dim(0) == 0) return;
@@ -131,11 +123,9 @@ void run(const Launch& l) {
   a.last_query = std::max(schedule.capacity().max_queries, 1u) - 1;
   a.page_size = schedule.page_size();
   a.table_stride = schedule.table_stride();
-  switch (l.problem[K].dtype()) {
-    case RUDA_F32: return launch<float>(l, a);
-    case RUDA_F16: return launch<__half>(l, a);
-    default: return launch<__nv_bfloat16>(l, a);
-  }
+  visit_float(l.problem[K].dtype(), [&](auto from) {
+    visit_float(l.problem[K_CACHE].dtype(), [&](auto to) { launch<decltype(from), decltype(to)>(l, a); });
+  });
 }
 
 constexpr Kernel list[] = {{"cuda/paged_append/block_row", prepare, run}};

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attention/paged_attention.hpp"
 #include "attention/softmax_state.cuh"
+#include "runtime/visit.hpp"
 
 #include <algorithm>
 
@@ -215,25 +216,14 @@ void launch(const Launch& l, const Args& a) {
   if (a.partials) merge_parts(l, a);
 }
 
-template <class T>
-void launch(const Launch& l, const Args& a) {
-  switch (l.problem[K].dtype()) {
-    case RUDA_F32: return launch<T, float>(l, a);
-    case RUDA_F16: return launch<T, __half>(l, a);
-    default: return launch<T, __nv_bfloat16>(l, a);
-  }
-}
-
 void run(const Launch& l) {
   if (!ready(l)) return;
   const State& s = l.state<State>();
   Args a = bind_args(l, s.args);
   a.partials = a.parts > 1 ? l.at<float>(s.partials) : nullptr;
-  switch (l.problem[Q].dtype()) {
-    case RUDA_F32: return launch<float>(l, a);
-    case RUDA_F16: return launch<__half>(l, a);
-    default: return launch<__nv_bfloat16>(l, a);
-  }
+  visit_float(l.problem[Q].dtype(), [&](auto q) {
+    visit_float(l.problem[K].dtype(), [&](auto k) { launch<decltype(q), decltype(k)>(l, a); });
+  });
 }
 
 namespace decode {

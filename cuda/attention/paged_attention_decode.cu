@@ -9,6 +9,7 @@
 // that merges in shared memory; more go through the workspace.
 #include "attention/decode_parts.cuh"
 #include "device/dependent.cuh"
+#include "runtime/visit.hpp"
 
 #include <algorithm>
 
@@ -208,11 +209,7 @@ Verdict plan_decode(const Problem& p, Prepare& prep, Decode& s) {
 void launch_decode(const Launch& l, const Decode& s) {
   Args a = bind_args(l, s.base.args);
   a.partials = a.parts > 1 && !s.cluster ? l.at<float>(s.base.partials) : nullptr;
-  switch (l.problem[RUDA_PAGED_ATTENTION_K].dtype()) {
-    case RUDA_F32: return launch<float>(l, a, s);
-    case RUDA_F16: return launch<__half>(l, a, s);
-    default: return launch<__nv_bfloat16>(l, a, s);
-  }
+  visit_float(l.problem[RUDA_PAGED_ATTENTION_K].dtype(), [&](auto t) { launch<decltype(t)>(l, a, s); });
 }
 
 }  // namespace ruda::cuda::attention

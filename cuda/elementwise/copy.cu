@@ -5,6 +5,7 @@
 #include "device/convert.cuh"
 #include "elementwise/strided.cuh"
 #include "elementwise/vector.cuh"
+#include "runtime/visit.hpp"
 
 #include <ruda/elementwise.h>
 
@@ -39,23 +40,11 @@ struct Cast {
   }
 };
 
-template <class X, class Run>
-void visit_y(const Launch& l, Run&& run) {
-  switch (y_of(l.problem).dtype) {
-    case RUDA_F32: return run(float{}, X{});
-    case RUDA_F16: return run(__half{}, X{});
-    default: return run(__nv_bfloat16{}, X{});
-  }
-}
-
 // run(Y{}, X{}) with the types of y and x.
 template <class Run>
 void visit_floats(const Launch& l, Run&& run) {
-  switch (x_of(l.problem).dtype) {
-    case RUDA_F32: return visit_y<float>(l, run);
-    case RUDA_F16: return visit_y<__half>(l, run);
-    default: return visit_y<__nv_bfloat16>(l, run);
-  }
+  visit_float(x_of(l.problem).dtype,
+              [&](auto x) { visit_float(y_of(l.problem).dtype, [&](auto y) { run(y, x); }); });
 }
 
 // Between F32, F16 and BF16, both sides dense.

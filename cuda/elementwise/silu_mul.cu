@@ -4,6 +4,7 @@
 #include "device/convert.cuh"
 #include "elementwise/strided.cuh"
 #include "elementwise/vector.cuh"
+#include "runtime/visit.hpp"
 
 #include <ruda/elementwise.h>
 
@@ -59,11 +60,7 @@ void launch(const Launch& l) {
 }
 
 void run(const Launch& l) {
-  switch (l.problem[RUDA_SILU_MUL_GATE].dtype()) {
-    case RUDA_F32: return launch<float>(l);
-    case RUDA_F16: return launch<__half>(l);
-    default: return launch<__nv_bfloat16>(l);
-  }
+  visit_float(l.problem[RUDA_SILU_MUL_GATE].dtype(), [&](auto t) { launch<decltype(t)>(l); });
 }
 
 Verdict prepare_vector(const Problem& p, Prepare&) {
@@ -82,11 +79,7 @@ void launch_dense(const Launch& l) {
 }
 
 void run_vector(const Launch& l) {
-  switch (l.problem[RUDA_SILU_MUL_GATE].dtype()) {
-    case RUDA_F32: return launch_dense<float>(l);
-    case RUDA_F16: return launch_dense<__half>(l);
-    default: return launch_dense<__nv_bfloat16>(l);
-  }
+  visit_float(l.problem[RUDA_SILU_MUL_GATE].dtype(), [&](auto t) { launch_dense<decltype(t)>(l); });
 }
 
 Verdict prepare_rows(const Problem& p, Prepare& prep) {
@@ -101,11 +94,7 @@ void launch_rows(const Launch& l) {
 }
 
 void run_rows(const Launch& l) {
-  switch (l.problem[RUDA_SILU_MUL_GATE].dtype()) {
-    case RUDA_F32: return launch_rows<float>(l);
-    case RUDA_F16: return launch_rows<__half>(l);
-    default: return launch_rows<__nv_bfloat16>(l);
-  }
+  visit_float(l.problem[RUDA_SILU_MUL_GATE].dtype(), [&](auto t) { launch_rows<decltype(t)>(l); });
 }
 
 constexpr Kernel list[] = {{"cuda/silu_mul/vector", prepare_vector, run_vector},

@@ -7,6 +7,7 @@
 #include "device/convert.cuh"
 #include "device/vec.cuh"
 #include "elementwise/strided.cuh"
+#include "runtime/visit.hpp"
 
 #include <ruda/elementwise.h>
 
@@ -62,20 +63,7 @@ void launch(const Launch& l) {
 }
 
 void run(const Launch& l) {
-  switch (l.problem[RUDA_UNARY_X].dtype()) {
-    case RUDA_F64: return launch<double>(l);
-    case RUDA_F32: return launch<float>(l);
-    case RUDA_F16: return launch<__half>(l);
-    case RUDA_BF16: return launch<__nv_bfloat16>(l);
-    case RUDA_I8: return launch<int8_t>(l);
-    case RUDA_I16: return launch<int16_t>(l);
-    case RUDA_U16: return launch<uint16_t>(l);
-    case RUDA_I32: return launch<int32_t>(l);
-    case RUDA_U32: return launch<uint32_t>(l);
-    case RUDA_I64: return launch<int64_t>(l);
-    case RUDA_U64: return launch<uint64_t>(l);
-    default: return launch<uint8_t>(l);
-  }
+  visit_element(l.problem[RUDA_UNARY_X].dtype(), [&](auto t) { launch<decltype(t)>(l); });
 }
 
 // ---- dense F32, F16 and BF16 ----

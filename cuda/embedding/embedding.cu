@@ -7,6 +7,7 @@
 #include "runtime/index_report.cuh"
 #include "plan/op.hpp"
 #include "runtime/launch.hpp"
+#include "runtime/visit.hpp"
 
 #include <ruda/embedding.h>
 
@@ -227,22 +228,14 @@ void launch(const Launch& l, bool vectors) {
 
 template <class Row>
 void launch_to(const Launch& l, bool vectors) {
-  switch (l.problem[RUDA_EMBEDDING_Y].dtype()) {
-    case RUDA_F32: return launch<Row, float>(l, vectors);
-    case RUDA_F16: return launch<Row, __half>(l, vectors);
-    default: return launch<Row, __nv_bfloat16>(l, vectors);
-  }
+  visit_float(l.problem[RUDA_EMBEDDING_Y].dtype(), [&](auto t) { launch<Row, decltype(t)>(l, vectors); });
 }
 
 template <bool vectors>
 void run(const Launch& l) {
   const uint32_t dtype = l.problem[RUDA_EMBEDDING_TABLE].dtype();
   if (visit_block(dtype, [&](auto tag) { launch_to<BlockRow<decltype(tag)::dtype>>(l, vectors); })) return;
-  switch (dtype) {
-    case RUDA_F32: return launch_to<PlainRow<float>>(l, vectors);
-    case RUDA_F16: return launch_to<PlainRow<__half>>(l, vectors);
-    default: return launch_to<PlainRow<__nv_bfloat16>>(l, vectors);
-  }
+  visit_float(dtype, [&](auto t) { launch_to<PlainRow<decltype(t)>>(l, vectors); });
 }
 
 constexpr Kernel list[] = {{"cuda/embedding/vectors", prepare_vectors, run<true>},

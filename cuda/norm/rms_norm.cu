@@ -2,6 +2,7 @@
 // pass more for any row.
 // SPDX-License-Identifier: Apache-2.0
 #include "norm/row_group.cuh"
+#include "runtime/visit.hpp"
 
 #include <ruda/norm.h>
 
@@ -116,19 +117,11 @@ void launch_rows(const Launch& l) {
 }
 
 void run_registers(const Launch& l) {
-  switch (l.problem[RUDA_RMS_NORM_X].dtype()) {
-    case RUDA_F32: return launch_registers<float>(l);
-    case RUDA_F16: return launch_registers<__half>(l);
-    default: return launch_registers<__nv_bfloat16>(l);
-  }
+  visit_float(l.problem[RUDA_RMS_NORM_X].dtype(), [&](auto t) { launch_registers<decltype(t)>(l); });
 }
 
 void run_rows(const Launch& l) {
-  switch (l.problem[RUDA_RMS_NORM_X].dtype()) {
-    case RUDA_F32: return launch_rows<float>(l);
-    case RUDA_F16: return launch_rows<__half>(l);
-    default: return launch_rows<__nv_bfloat16>(l);
-  }
+  visit_float(l.problem[RUDA_RMS_NORM_X].dtype(), [&](auto t) { launch_rows<decltype(t)>(l); });
 }
 
 constexpr Kernel list[] = {{"cuda/rms_norm/registers", prepare_registers, run_registers},

@@ -5,6 +5,7 @@
 #pragma once
 #include "elementwise/strided.cuh"
 #include "norm/row_group.cuh"
+#include "runtime/visit.hpp"
 
 #include <ruda/norm.h>
 
@@ -85,11 +86,7 @@ void launch_registers(const Launch& l) {
 
 template <bool is_log>
 void run_registers(const Launch& l) {
-  switch (l.problem[RUDA_SOFTMAX_X].dtype()) {
-    case RUDA_F32: return launch_registers<float, is_log>(l);
-    case RUDA_F16: return launch_registers<__half, is_log>(l);
-    default: return launch_registers<__nv_bfloat16, is_log>(l);
-  }
+  visit_float(l.problem[RUDA_SOFTMAX_X].dtype(), [&](auto t) { launch_registers<decltype(t), is_log>(l); });
 }
 
 constexpr int threads = 256;
@@ -150,11 +147,7 @@ void launch(const Launch& l) {
 
 template <bool is_log>
 void run(const Launch& l) {
-  switch (l.problem[RUDA_SOFTMAX_X].dtype()) {
-    case RUDA_F32: return launch<float, is_log>(l);
-    case RUDA_F16: return launch<__half, is_log>(l);
-    default: return launch<__nv_bfloat16, is_log>(l);
-  }
+  visit_float(l.problem[RUDA_SOFTMAX_X].dtype(), [&](auto t) { launch<decltype(t), is_log>(l); });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "plan/op.hpp"
 #include "position/rotary.cuh"
 #include "runtime/launch.hpp"
+#include "runtime/visit.hpp"
 
 namespace ruda::cuda {
 namespace {
@@ -149,19 +150,11 @@ void launch_vectors(const Launch& l) {
 }
 
 void run(const Launch& l) {
-  switch (l.problem[RUDA_ROPE_X].dtype()) {
-    case RUDA_F32: return launch<float>(l);
-    case RUDA_F16: return launch<__half>(l);
-    default: return launch<__nv_bfloat16>(l);
-  }
+  visit_float(l.problem[RUDA_ROPE_X].dtype(), [&](auto t) { launch<decltype(t)>(l); });
 }
 
 void run_vectors(const Launch& l) {
-  switch (l.problem[RUDA_ROPE_X].dtype()) {
-    case RUDA_F32: return launch_vectors<float>(l);
-    case RUDA_F16: return launch_vectors<__half>(l);
-    default: return launch_vectors<__nv_bfloat16>(l);
-  }
+  visit_float(l.problem[RUDA_ROPE_X].dtype(), [&](auto t) { launch_vectors<decltype(t)>(l); });
 }
 
 constexpr Kernel list[] = {{"cuda/rope/vectors", prepare_vectors, run_vectors},

@@ -5,6 +5,7 @@
 #include "plan/paged_schedule.hpp"
 #include "position/rotary.cuh"
 #include "runtime/launch.hpp"
+#include "runtime/visit.hpp"
 
 namespace ruda::cuda {
 namespace {
@@ -315,31 +316,17 @@ void launch_vectors(const Launch& l) {
   check_launch(l);
 }
 
-// run<vectors>: a launch for the dtypes of rows and cache.
-template <bool Vectors, class From, class To>
+// A launch for the dtypes of rows and cache.
+template <bool vectors>
 void run(const Launch& l) {
-  if constexpr (Vectors)
-    launch_vectors<From, To>(l);
-  else
-    launch<From, To>(l);
-}
-
-template <bool Vectors, class From>
-void run(const Launch& l) {
-  switch (l.problem[K_CACHE].dtype()) {
-    case RUDA_F32: return run<Vectors, From, float>(l);
-    case RUDA_F16: return run<Vectors, From, __half>(l);
-    default: return run<Vectors, From, __nv_bfloat16>(l);
-  }
-}
-
-template <bool Vectors>
-void run(const Launch& l) {
-  switch (l.problem[Q].dtype()) {
-    case RUDA_F32: return run<Vectors, float>(l);
-    case RUDA_F16: return run<Vectors, __half>(l);
-    default: return run<Vectors, __nv_bfloat16>(l);
-  }
+  visit_float(l.problem[Q].dtype(), [&](auto from) {
+    visit_float(l.problem[K_CACHE].dtype(), [&](auto to) {
+      if constexpr (vectors)
+        launch_vectors<decltype(from), decltype(to)>(l);
+      else
+        launch<decltype(from), decltype(to)>(l);
+    });
+  });
 }
 
 constexpr Kernel list[] = {{"cuda/rope_append/vectors", prepare_vectors, run<true>},

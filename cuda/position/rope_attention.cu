@@ -11,6 +11,7 @@
 #include "device/paging.cuh"
 #include "plan/paged_schedule.hpp"
 #include "position/rotary.cuh"
+#include "runtime/visit.hpp"
 
 namespace ruda::cuda {
 namespace attention {
@@ -310,11 +311,7 @@ void run_rope(const Launch& l) {
   a.tables_word = schedule.tables_word();
   a.table_stride = schedule.table_stride();
   f.last_query = std::max(schedule.capacity().max_queries, 1u) - 1;
-  switch (l.problem[K_CACHE].dtype()) {
-    case RUDA_F32: return launch_rope<float>(l, a, f);
-    case RUDA_F16: return launch_rope<__half>(l, a, f);
-    default: return launch_rope<__nv_bfloat16>(l, a, f);
-  }
+  visit_float(l.problem[K_CACHE].dtype(), [&](auto t) { launch_rope<decltype(t)>(l, a, f); });
 }
 
 constexpr Kernel rope_list[] = {{"cuda/rope_attention/decode", prepare_rope, run_rope}};

@@ -7,6 +7,7 @@
 #include "device/reduce.cuh"
 #include "device/vec.cuh"
 #include "elementwise/strided.cuh"
+#include "runtime/visit.hpp"
 
 #include <ruda/reduce.h>
 
@@ -188,11 +189,7 @@ void visit_kind(uint32_t op, Run&& run) {
 }
 template <class Run>
 void visit_kinds(const Launch& l, uint32_t op, Run&& run) {
-  switch (l.problem[RUDA_REDUCE_X].dtype()) {
-    case RUDA_F32: return visit_kind<float>(op, run);
-    case RUDA_F16: return visit_kind<__half>(op, run);
-    default: return visit_kind<__nv_bfloat16>(op, run);
-  }
+  visit_float(l.problem[RUDA_REDUCE_X].dtype(), [&](auto t) { visit_kind<decltype(t)>(op, run); });
 }
 
 // reduce_rows.cu: the reduced axes are one dense run of memory.

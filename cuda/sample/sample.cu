@@ -11,6 +11,7 @@
 #include "device/convert.cuh"
 #include "device/digit_search.cuh"
 #include "runtime/launch.hpp"
+#include "runtime/visit.hpp"
 
 #include <ruda/sample.h>
 
@@ -260,11 +261,7 @@ void launch(const Launch& l) {
 
 template <int Blocks>
 void run(const Launch& l) {
-  switch (l.problem[RUDA_SAMPLE_LOGITS].dtype()) {
-    case RUDA_F32: return launch<float, Blocks>(l);
-    case RUDA_F16: return launch<__half, Blocks>(l);
-    default: return launch<__nv_bfloat16, Blocks>(l);
-  }
+  visit_float(l.problem[RUDA_SAMPLE_LOGITS].dtype(), [&](auto t) { launch<decltype(t), Blocks>(l); });
 }
 
 constexpr Kernel list[] = {{"cuda/sample/cluster", prepare<cluster_blocks>, run<cluster_blocks>},
