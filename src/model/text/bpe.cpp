@@ -4,12 +4,11 @@
 
 #include "core/error.hpp"
 #include "model/text/hash.hpp"
+#include "model/text/merge_pairs.hpp"
 #include "model/text/unicode.hpp"
-#include "plan/op.hpp"
 #include "store/meta.hpp"
 #include "store/text.hpp"
 
-#include <algorithm>
 #include <bit>
 
 namespace ruda::text {
@@ -37,8 +36,6 @@ constexpr Alphabet make_alphabet() {
 constexpr Alphabet alphabet = make_alphabet();
 
 uint64_t pair_key(int32_t left, int32_t right) { return uint64_t(uint32_t(left)) << 32 | uint32_t(right); }
-
-constexpr uint32_t none = ~0U;
 
 struct Symbol {
   int32_t token;
@@ -136,40 +133,24 @@ void BytePairs::encode(std::string_view piece, std::vector<int32_t>& out, const 
     const int32_t token = byte_token_[static_cast<unsigned char>(c)];
     if (token < 0) continue;
     const auto at = uint32_t(symbols.size());
-    symbols.push_back({token, at ? at - 1 : none, at + 1});
+    symbols.push_back({token, at ? at - 1 : no_symbol, at + 1});
   }
   if (symbols.empty()) return;
-  symbols.back().next = none;
+  symbols.back().next = no_symbol;
 
-  std::vector<Candidate> heap;
-  const auto candidate = [&](uint32_t left, uint32_t right) {
+  const auto candidate = [&](uint32_t left, uint32_t right, Candidate& out) {
     const Merge* merge = find(symbols[left].token, symbols[right].token);
-    if (!merge) return false;
-    heap.push_back({merge->rank, left, right, symbols[left].token, symbols[right].token, merge->token});
-    return true;
+    if (merge) out = {merge->rank, left, right, symbols[left].token, symbols[right].token, merge->token};
+    return merge != nullptr;
   };
-  for (uint32_t i = 1; i < symbols.size(); ++i) {
-    if (i % look_every == 0) stop.check();
-    candidate(i - 1, i);
-  }
-  std::make_heap(heap.begin(), heap.end());
-  for (size_t done = 1; !heap.empty(); ++done) {
-    if (done % look_every == 0) stop.check();
-    std::pop_heap(heap.begin(), heap.end());
-    const Candidate best = heap.back();
-    heap.pop_back();
-    Symbol& left = symbols[best.left];
-    Symbol& right = symbols[best.right];
-    if (left.token != best.left_token || right.token != best.right_token || left.next != best.right) continue;
+  merge_pairs<Candidate>(symbols, stop, candidate, [](Symbol& left, Symbol& right, const Candidate& best) {
+    if (left.token != best.left_token || right.token != best.right_token || left.next != best.right)
+      return false;
     left.token = best.token;
-    left.next = right.next;
     right.token = -1;
-    if (left.next != none) symbols[left.next].previous = best.left;
-    if (left.previous != none && candidate(left.previous, best.left))
-      std::push_heap(heap.begin(), heap.end());
-    if (left.next != none && candidate(best.left, left.next)) std::push_heap(heap.begin(), heap.end());
-  }
-  for (uint32_t i = 0; i != none; i = symbols[i].next) out.push_back(symbols[i].token);
+    return true;
+  });
+  for (uint32_t i = 0; i != no_symbol; i = symbols[i].next) out.push_back(symbols[i].token);
 }
 
 }  // namespace ruda::text

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/text/spm.hpp"
 
+#include "model/text/merge_pairs.hpp"
 #include "model/text/unicode.hpp"
-#include "plan/op.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -12,7 +12,6 @@ namespace ruda::text {
 namespace {
 
 constexpr std::string_view space_mark = "\xE2\x96\x81";  // U+2581
-constexpr uint32_t none = ~0U;
 
 struct Symbol {
   uint32_t at, bytes;  // in the escaped text; bytes 0 = merged away
@@ -69,43 +68,26 @@ void ScoredPieces::encode(std::string_view text, bool space_prefix, std::vector<
     const uint32_t bytes = decode_utf8(view.substr(at)).bytes;
     const auto i = uint32_t(symbols.size());
     if (i % look_every == 0) stop.check();
-    symbols.push_back({at, bytes, i ? i - 1 : none, i + 1});
+    symbols.push_back({at, bytes, i ? i - 1 : no_symbol, i + 1});
     at += bytes;
   }
   if (symbols.empty()) return;
-  symbols.back().next = none;
+  symbols.back().next = no_symbol;
 
-  std::vector<Candidate> heap;
-  const auto candidate = [&](uint32_t left, uint32_t right) {
+  const auto candidate = [&](uint32_t left, uint32_t right, Candidate& best) {
     const uint32_t bytes = symbols[left].bytes + symbols[right].bytes;
     if (bytes > longest_) return false;
     const int32_t token = vocabulary_.find(view.substr(symbols[left].at, bytes));
-    if (token < 0) return false;
-    heap.push_back({vocabulary_.score(token), left, right, bytes});
-    return true;
+    if (token >= 0) best = {vocabulary_.score(token), left, right, bytes};
+    return token >= 0;
   };
-  for (uint32_t i = 1; i < symbols.size(); ++i) {
-    if (i % look_every == 0) stop.check();
-    candidate(i - 1, i);
-  }
-  std::make_heap(heap.begin(), heap.end());
-  for (size_t done = 1; !heap.empty(); ++done) {
-    if (done % look_every == 0) stop.check();
-    std::pop_heap(heap.begin(), heap.end());
-    const Candidate best = heap.back();
-    heap.pop_back();
-    Symbol& left = symbols[best.left];
-    Symbol& right = symbols[best.right];
-    if (left.bytes == 0 || right.bytes == 0 || left.bytes + right.bytes != best.bytes) continue;
+  merge_pairs<Candidate>(symbols, stop, candidate, [](Symbol& left, Symbol& right, const Candidate& best) {
+    if (left.bytes == 0 || right.bytes == 0 || left.bytes + right.bytes != best.bytes) return false;
     left.bytes = best.bytes;
-    left.next = right.next;
     right.bytes = 0;
-    if (left.next != none) symbols[left.next].previous = best.left;
-    if (left.previous != none && candidate(left.previous, best.left))
-      std::push_heap(heap.begin(), heap.end());
-    if (left.next != none && candidate(best.left, left.next)) std::push_heap(heap.begin(), heap.end());
-  }
-  for (uint32_t i = 0; i != none; i = symbols[i].next) {
+    return true;
+  });
+  for (uint32_t i = 0; i != no_symbol; i = symbols[i].next) {
     const std::string_view piece = view.substr(symbols[i].at, symbols[i].bytes);
     if (const int32_t token = vocabulary_.find(piece); token >= 0) {
       out.push_back(token);
