@@ -16,6 +16,18 @@ ruda_workspace_create ruda_cancel_create ruda_cancel_request ruda_cancel_reset r
 ruda_api_level ruda_store_count ruda_store_find ruda_store_tensor ruda_tokenizer_is_end ruda_model_get_tokenizer
 ruda_session_rewind ruda_paged_schedule_advance""".split()
 
+# Classes that C# and Java have for handles.
+HANDLE_CLASSES = {
+    "context": "Context",
+    "stream": "Stream",
+    "tensor": "Tensor",
+    "plan": "Plan",
+    "cancel": "CancelToken",
+    "workspace": "Workspace",
+    "event": "Event",
+    "paged_schedule": "PagedSchedule",
+}
+
 
 def field_row(api, struct, field, kind, part, name):
     count = api.count_field(struct, field) if kind.endswith("_ARRAY") else None

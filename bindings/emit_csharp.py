@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Called by generate.py."""
 
-from emit_c import camel, eager_name
+from emit_c import HANDLE_CLASSES, camel, eager_name
 from emit_python import is_optional
 
 HEAD = "// Made by bindings/generate.py.\n"
@@ -178,20 +178,8 @@ def operators(api):
     return "\n".join(lines)
 
 
-CLASSES = {
-    "context": "Context",
-    "stream": "Stream",
-    "tensor": "Tensor",
-    "plan": "Plan",
-    "cancel": "CancelToken",
-    "workspace": "Workspace",
-    "event": "Event",
-    "paged_schedule": "PagedSchedule",
-}
-
-
 def class_of(handle):
-    return CLASSES.get(handle, f"NativeObject<{camel(handle)}Handle>")
+    return HANDLE_CLASSES.get(handle, f"NativeObject<{camel(handle)}Handle>")
 
 
 def emit(api, groups, files):

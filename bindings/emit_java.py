@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Called by generate.py."""
 
-from emit_c import camel, eager_name
+from emit_c import HANDLE_CLASSES, camel, eager_name
 
 HEAD = "// Made by bindings/generate.py.\npackage io.ruda;\n\n"
 TYPES = {
@@ -40,16 +40,6 @@ KEYWORDS = {
     "transient",
     "static",
 } - {"in"}
-CLASSES = {
-    "context": "Context",
-    "stream": "Stream",
-    "tensor": "Tensor",
-    "plan": "Plan",
-    "cancel": "CancelToken",
-    "workspace": "Workspace",
-    "event": "Event",
-    "paged_schedule": "PagedSchedule",
-}
 
 
 def safe(name):
@@ -102,7 +92,7 @@ def method(api, op, inputs):
         if p.name not in inputs:
             passed.append("null" if kind == "text" else "0")
         elif kind.startswith("in:"):
-            declared.append(f"{CLASSES.get(kind[3:], 'NativeHandle')} {name}")
+            declared.append(f"{HANDLE_CLASSES.get(kind[3:], 'NativeHandle')} {name}")
             passed.append(f"p[{len(objects)}]")
             objects.append(name)
         elif kind == "text":
