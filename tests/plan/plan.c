@@ -1,24 +1,6 @@
 /* tests/plan/plan.c - query, slots, explain, options, warm, list of operators. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "support/expect.h"
-
-static ruda_context context;
-static ruda_stream stream;
-
-static int setup(void** state) {
-  (void)state;
-  context = new_context();
-  stream = new_stream(context);
-  return 0;
-}
-
-static int teardown(void** state) {
-  (void)state;
-  OK(ruda_release(stream));
-  assert_int_equal(live_objects(context), 0);
-  OK(ruda_release(context));
-  return 0;
-}
+#include "support/fixture.h"
 
 static void describes_a_plan(void** state) {
   (void)state;

@@ -1,27 +1,9 @@
 /* tests/tensor/create.c - making, wrapping, describing, writing and reading tensors; every refusal and its
  * text. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "support/expect.h"
+#include "support/fixture.h"
 
 #include <limits.h>
-
-static ruda_context context;
-static ruda_stream stream;
-
-static int setup(void** state) {
-  (void)state;
-  context = new_context();
-  stream = new_stream(context);
-  return 0;
-}
-
-static int teardown(void** state) {
-  (void)state;
-  OK(ruda_release(stream));
-  assert_int_equal(live_objects(context), 0);
-  OK(ruda_release(context));
-  return 0;
-}
 
 static void refuse(const ruda_tensor_desc* desc, ruda_status status, const char* text) {
   ruda_tensor tensor = (ruda_tensor)&tensor;

@@ -1,6 +1,6 @@
 /* tests/tensor/view.c - every view against index arithmetic written here, random shapes, all refusals. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "support/expect.h"
+#include "support/fixture.h"
 
 #include <time.h>
 
@@ -10,8 +10,6 @@ struct model {
   int64_t shape[RUDA_MAX_RANK], strides[RUDA_MAX_RANK], offset;
 };
 
-static ruda_context context;
-static ruda_stream stream;
 static uint64_t seed;
 
 static int64_t pick(int64_t low, int64_t high) {
@@ -19,21 +17,10 @@ static int64_t pick(int64_t low, int64_t high) {
   return low + (int64_t)((seed >> 33) % (uint64_t)(high - low + 1));
 }
 
-static int setup(void** state) {
-  (void)state;
-  context = new_context();
-  stream = new_stream(context);
+static int seeded_setup(void** state) {
   seed = (uint64_t)time(NULL);
   print_message("seed %llu\n", (unsigned long long)seed);
-  return 0;
-}
-
-static int teardown(void** state) {
-  (void)state;
-  OK(ruda_release(stream));
-  assert_int_equal(live_objects(context), 0);
-  OK(ruda_release(context));
-  return 0;
+  return setup(state);
 }
 
 static int64_t count_of(const struct model* m) {
@@ -335,5 +322,5 @@ int main(void) {
       cmocka_unit_test(counts_users_of_a_storage),
       cmocka_unit_test(refuses_views),
   };
-  return cmocka_run_group_tests_name("view", tests, setup, teardown);
+  return cmocka_run_group_tests_name("view", tests, seeded_setup, teardown);
 }
