@@ -71,6 +71,17 @@ def call(function, arguments):
     return f"{function.name}({', '.join(cast(function, i, a) for i, a in enumerate(arguments))})"
 
 
+def suite(name, tests):
+    return [
+        "int main(void) {",
+        "  const struct CMUnitTest tests[] = {",
+        *(f"      cmocka_unit_test_setup({test}, fixture_renew)," for test in tests),
+        "  };",
+        f'  return cmocka_run_group_tests_name("{name}", tests, fixture_open, fixture_close);',
+        "}",
+    ]
+
+
 def hostile(api):
     structs = {s.name for s in api.structs if s.fields[0].name == "struct_size"}
     out = ['#include "fixture.h"', ""]
@@ -142,14 +153,7 @@ def hostile(api):
             "}",
             "",
         ]
-    out += ["int main(void) {", "  const struct CMUnitTest tests[] = {"]
-    out += [f"      cmocka_unit_test_setup({name}, fixture_renew)," for name in names]
-    out += [
-        "  };",
-        '  return cmocka_run_group_tests_name("hostile", tests, fixture_open, fixture_close);',
-        "}",
-    ]
-    return out
+    return out + suite("hostile", names)
 
 
 def growth(api):
@@ -210,14 +214,7 @@ def growth(api):
     missing = sorted(growing - reached)
     if missing:
         sys.exit(f"generate.py: no function takes {', '.join(missing)}")
-    out += ["int main(void) {", "  const struct CMUnitTest tests[] = {"]
-    out += [f"      cmocka_unit_test_setup({name}, fixture_renew)," for name in names]
-    out += [
-        "  };",
-        '  return cmocka_run_group_tests_name("growth", tests, fixture_open, fixture_close);',
-        "}",
-    ]
-    return out
+    return out + suite("growth", names)
 
 
 def snapshot(api):
