@@ -45,7 +45,7 @@ uint64_t SizeClass::bytes_of(int index) {
   return (uint64_t(1) << top) + uint64_t((index - 1) % 8 + 1) * (uint64_t(1) << (top - 3));
 }
 
-void* Allocator::pop(FreeLists& lists, int index) {
+void* Allocator::pop(FreeLists& lists, int index) noexcept {
   auto& bin = lists.bins[index];
   if (bin.empty()) return nullptr;
   void* data = bin.back();
@@ -54,12 +54,31 @@ void* Allocator::pop(FreeLists& lists, int index) {
   return data;
 }
 
+void Allocator::note_allocated(uint64_t bytes) noexcept {
+  allocated_ += bytes;
+  peak_ = allocated_ > peak_ ? allocated_ : peak_;
+}
+
+void* Allocator::allocate_cached(uint64_t bytes, CudaStream* stream) noexcept {
+  if (bytes > largest) [[unlikely]]
+    return nullptr;
+  const SizeClass size = SizeClass::of(bytes);
+  const std::lock_guard lock(lock_);
+  if ((limit_ && allocated_ + size.bytes > limit_) || (stream && stream->capturing())) [[unlikely]]
+    return nullptr;
+  void* data = stream ? pop(stream->free_, size.index) : nullptr;
+  if (!data) data = pop(idle_, size.index);
+  if (data) [[likely]]
+    note_allocated(size.bytes);
+  return data;
+}
+
 void* Allocator::allocate(uint64_t bytes, CudaStream* stream) {
   RUDA_CHECK(bytes <= largest, RUDA_E_OOM_DEVICE, -1, "out of device memory: %llu bytes asked for",
              (unsigned long long)bytes);
   const SizeClass size = SizeClass::of(bytes);
   Calls done;
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(lock_);
   RUDA_CHECK(!limit_ || allocated_ + size.bytes <= limit_, RUDA_E_BUDGET, -1,
              "memory limit of the context: %llu bytes held, %llu asked for, limit %llu",
              (unsigned long long)allocated_, (unsigned long long)size.bytes, (unsigned long long)limit_);
@@ -72,8 +91,7 @@ void* Allocator::allocate(uint64_t bytes, CudaStream* stream) {
     if (!data) [[unlikely]]
       data = take_new(size, stream, bytes, done);
   }
-  allocated_ += size.bytes;
-  peak_ = allocated_ > peak_ ? allocated_ : peak_;
+  note_allocated(size.bytes);
   if (!done.empty()) [[unlikely]] {
     lock.unlock();
     run_all(done);
@@ -175,7 +193,7 @@ bool Allocator::release_to_graph(void* data, int index) noexcept {
 void Allocator::release_after(void* data, uint64_t bytes, std::vector<Mark> marks) noexcept {
   if (!data) return;
   const SizeClass size = SizeClass::of(bytes);
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(lock_);
   allocated_ -= size.bytes;
   if (release_to_graph(data, size.index)) return;
   if (marks.empty()) return put_idle(data, size.index);
@@ -192,7 +210,7 @@ void Allocator::release_after(void* data, uint64_t bytes, std::vector<Mark> mark
 void Allocator::release(void* data, uint64_t bytes, CudaStream* stream) noexcept {
   if (!data) return;
   const SizeClass size = SizeClass::of(bytes);
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(lock_);
   allocated_ -= size.bytes;
   if (release_to_graph(data, size.index)) return;
   if (!stream) return put_idle(data, size.index);
@@ -269,7 +287,7 @@ void Allocator::drop_cached() noexcept {
 void Allocator::trim() noexcept {
   Calls done;
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(lock_);
     collect(done);
     collect_idle_streams(nullptr);
     drop_cached();
@@ -278,14 +296,14 @@ void Allocator::trim() noexcept {
 }
 
 void Allocator::memory(ruda_context_info& info) const {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(lock_);
   info.allocated_bytes = allocated_;
   info.cached_bytes = cached_;
   info.peak_bytes = peak_;
 }
 
 void Allocator::retire(std::vector<Mark> marks, std::function<void()> done) noexcept {
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(lock_);
   const auto now = wait_for({std::move(marks), {}, std::move(done), false});
   lock.unlock();
   if (now) now();
@@ -294,7 +312,7 @@ void Allocator::retire(std::vector<Mark> marks, std::function<void()> done) noex
 void Allocator::poll() noexcept {
   Calls done;
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(lock_);
     if (pending_.empty()) return;
     collect(done);
   }
@@ -302,12 +320,12 @@ void Allocator::poll() noexcept {
 }
 
 void Allocator::add_stream(CudaStream& stream) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(lock_);
   streams_.push_back(&stream);
 }
 
 void Allocator::drop_stream(CudaStream& stream, Mark last, std::function<void()> done) noexcept {
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(lock_);
   std::erase(streams_, &stream);
   Pending pending;
   pending.done = std::move(done);
@@ -333,13 +351,13 @@ void Allocator::drop_stream(CudaStream& stream, Mark last, std::function<void()>
 }
 
 void Allocator::end_capture(GraphMemory& graph) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(lock_);
   graph.capturing = false;
   graph.free = {};
 }
 
 void Allocator::drop_graph(GraphMemory& graph, std::vector<Mark> marks, std::function<void()> done) noexcept {
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(lock_);
   graph.alive = graph.capturing = false;
   Pending pending{std::move(marks), {}, std::move(done), true};
   for (const Block& block : graph.blocks) {

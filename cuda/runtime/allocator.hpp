@@ -2,6 +2,7 @@
 // request.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "core/lock.hpp"
 #include "runtime/events.hpp"
 
 #include <ruda/context.h>
@@ -61,6 +62,8 @@ class Allocator {
 
   // `stream` null: the block may be used on every stream at once.
   void* allocate(uint64_t bytes, CudaStream* stream);
+  // The same where a block waits that nothing has to be done for, without a call to CUDA; else nullptr.
+  void* allocate_cached(uint64_t bytes, CudaStream* stream) noexcept;
   void release(void* data, uint64_t bytes, CudaStream* stream) noexcept;
   // As release(), once all marks have happened.
   void release_after(void* data, uint64_t bytes, std::vector<Mark> marks) noexcept;
@@ -95,7 +98,8 @@ class Allocator {
   };
   using Calls = std::vector<std::function<void()>>;
 
-  void* pop(FreeLists& lists, int index);
+  void* pop(FreeLists& lists, int index) noexcept;
+  void note_allocated(uint64_t bytes) noexcept;
   void* take_new(const SizeClass& size, CudaStream* stream, uint64_t asked, Calls& done);
   void* take_captured(const SizeClass& size, CudaStream& stream, uint64_t asked, Calls& done);
   void collect(Calls& done) noexcept;
@@ -108,7 +112,7 @@ class Allocator {
 
   MemorySource& source_;
   const uint64_t limit_;
-  mutable std::mutex mutex_;
+  mutable Lock lock_;
   uint64_t allocated_ = 0, cached_ = 0, peak_ = 0;
   FreeLists idle_;  // no work pending
   std::deque<Pending> pending_;

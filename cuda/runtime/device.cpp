@@ -198,8 +198,11 @@ std::unique_ptr<DeviceEvent> CudaDevice::open_event() {
 
 void* CudaDevice::allocate(uint64_t bytes, DeviceStream* stream) {
   check_usable();
+  auto* const queue = static_cast<CudaStream*>(stream);
+  if (void* data = allocator_.allocate_cached(bytes, queue)) [[likely]]
+    return data;
   const DeviceScope scope(*this);
-  return allocator_.allocate(bytes, static_cast<CudaStream*>(stream));
+  return allocator_.allocate(bytes, queue);
 }
 
 void CudaDevice::release(void* data, uint64_t bytes, DeviceStream* stream) noexcept {

@@ -96,7 +96,7 @@ ruda_status ruda_context_live_objects(ruda_context context, uint64_t* out) noexc
   return guard(__func__, [&] {
     RUDA_CHECK(out, RUDA_E_NULL, 1, "out is NULL");
     *out = 0;
-    *out = get_context(context).cell()->live.load(std::memory_order_acquire);
+    *out = live_objects(*get_context(context).cell());
   });
 }
 

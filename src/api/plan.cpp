@@ -79,7 +79,7 @@ ruda_status ruda_workspace_create(ruda_context context, uint64_t bytes, ruda_wor
     RUDA_CHECK(out, RUDA_E_NULL, 2, "out is NULL");
     *out = nullptr;
     Context& c = get_context(context);
-    *out = make<Workspace>(c.cell(), c, StorageRef(new Storage(c, bytes, nullptr))).detach<ruda_workspace>();
+    *out = make_with<Workspace>(c, StorageRef(new Storage(c, bytes, nullptr))).detach<ruda_workspace>();
   });
 }
 
@@ -92,7 +92,7 @@ ruda_status ruda_workspace_wrap(ruda_context context, void* data, uint64_t bytes
     RUDA_CHECK(data || !bytes, RUDA_E_NULL, 1, "data is NULL with %llu bytes", (unsigned long long)bytes);
     RUDA_CHECK(reinterpret_cast<uintptr_t>(data) % 256 == 0, RUDA_E_ARGUMENT, 1,
                "data is at %p, expected a multiple of 256 bytes", data);
-    *out = make<Workspace>(c.cell(), c, StorageRef(new Storage(c, data, bytes, {}))).detach<ruda_workspace>();
+    *out = make_with<Workspace>(c, StorageRef(new Storage(c, data, bytes, {}))).detach<ruda_workspace>();
   });
 }
 

@@ -10,19 +10,19 @@ constinit std::atomic<uint32_t> fork_generation{0};
 
 namespace {
 
-constinit std::mutex list_mutex;
+constinit Lock list_lock;
 constinit Mutex* first = nullptr;
 
 }  // namespace
 
 struct ForkHandlers {
   static void prepare() {
-    list_mutex.lock();
+    list_lock.lock();
     for (Mutex* each = first; each; each = each->next_) each->lock();
   }
   static void resume() {
     for (Mutex* each = first; each; each = each->next_) each->unlock();
-    list_mutex.unlock();
+    list_lock.unlock();
   }
   static void resume_child() {
     fork_generation.fetch_add(1, std::memory_order_relaxed);
@@ -38,14 +38,14 @@ namespace {
 }  // namespace
 
 Mutex::Mutex() noexcept {
-  const std::lock_guard lock(list_mutex);
+  const std::lock_guard lock(list_lock);
   next_ = first;
   if (first) first->before_ = this;
   first = this;
 }
 
 Mutex::~Mutex() {
-  const std::lock_guard lock(list_mutex);
+  const std::lock_guard lock(list_lock);
   (before_ ? before_->next_ : first) = next_;
   if (next_) next_->before_ = before_;
 }

@@ -7,6 +7,8 @@
 // the threads inside the library (two more atomic additions at each mutex), and fresh mutexes in the child
 // (a lost thread may have been half way through a change).
 #pragma once
+#include "core/lock.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -30,12 +32,12 @@ class Mutex {
   ~Mutex();
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
-  void lock() { mutex_.lock(); }
-  void unlock() { mutex_.unlock(); }
+  void lock() noexcept { lock_.lock(); }
+  void unlock() noexcept { lock_.unlock(); }
 
  private:
   friend struct ForkHandlers;
-  std::mutex mutex_;
+  Lock lock_;
   Mutex *before_ = nullptr, *next_ = nullptr;
 };
 

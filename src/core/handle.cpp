@@ -15,7 +15,8 @@ constexpr size_t resting_cells = 256;
 
 class CellHeap {
  public:
-  Cell* take() {
+  // A cell for a child of `parent`, which may be null.
+  Cell* take(Cell* parent) {
     const std::lock_guard lock(mutex_);
     if (count_ <= resting_cells) {
       auto* slab = new Cell[slab_cells];
@@ -23,14 +24,30 @@ class CellHeap {
     }
     Cell* cell = head_;
     head_ = cell->next;
-    if (!head_) tail_ = nullptr;
+    __builtin_prefetch(head_, 1);  // nobody has touched the next one for long
     --count_;
-    cell->next = nullptr;
+    cell->parent = parent;
+    cell->root = cell;
+    if (parent) {
+      cell->root = parent->root;
+      ++parent->root->live;
+      if (!parent->children++) retain(parent);
+    }
     return cell;
   }
-  void give(Cell* cell) noexcept {
+  // The parent when its last child goes: the caller releases what the children held together.
+  Cell* give(Cell* cell) noexcept {
+    Cell* const parent = cell->parent;
+    Cell* const root = cell->root;
     const std::lock_guard lock(mutex_);
     push(cell);
+    if (!parent) return nullptr;
+    --root->live;
+    return --parent->children ? nullptr : parent;
+  }
+  uint64_t live(const Cell& root) noexcept {
+    const std::lock_guard lock(mutex_);
+    return root.live;
   }
 
  private:
@@ -72,15 +89,8 @@ const char* kind_name(Kind kind) noexcept {
   return "unknown";
 }
 
-Cell* attach(std::unique_ptr<Object> object, Kind kind, Cell* parent) {
-  Cell* cell = (*heap).take();
-  cell->parent = parent;
-  cell->root = parent ? parent->root : cell;
-  cell->live.store(0, std::memory_order_relaxed);
-  if (parent) {
-    retain(parent);
-    cell->root->live.fetch_add(1, std::memory_order_relaxed);
-  }
+Cell* attach(Owned<Object> object, Kind kind, Cell* parent) {
+  Cell* cell = (*heap).take(parent);
   object->cell_ = cell;
   cell->object = object.release();
   cell->refs.store(1, std::memory_order_relaxed);
@@ -93,14 +103,13 @@ void retain(Cell* cell) noexcept { cell->refs.fetch_add(1, std::memory_order_rel
 void release(Cell* cell) noexcept {
   while (cell) {
     if (cell->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    Cell* parent = cell->parent;
     cell->kind.store(0, std::memory_order_release);
-    delete std::exchange(cell->object, nullptr);
-    if (parent) cell->root->live.fetch_sub(1, std::memory_order_relaxed);
-    (*heap).give(cell);
-    cell = parent;
+    Dispose()(std::exchange(cell->object, nullptr));
+    cell = (*heap).give(cell);
   }
 }
+
+uint64_t live_objects(const Cell& root) noexcept { return (*heap).live(root); }
 
 namespace {
 

@@ -30,6 +30,7 @@ enum class Kind : uint32_t {
 const char* kind_name(Kind kind) noexcept;
 
 struct Cell;
+struct Dispose;
 
 // Base of everything a handle can name. Destructors must not throw and must not wait for a device.
 class Object {
@@ -41,25 +42,37 @@ class Object {
   Cell* cell() const { return cell_; }
 
  private:
-  friend Cell* attach(std::unique_ptr<Object>, Kind, Cell*);
+  friend struct Dispose;
+  friend Cell* attach(std::unique_ptr<Object, Dispose>, Kind, Cell*);
+  // Ends the object. Those that lie in memory of something else have their own.
+  virtual void dispose() noexcept { delete this; }
   Cell* cell_ = nullptr;
 };
+
+struct Dispose {
+  void operator()(Object* object) const noexcept { object->dispose(); }
+};
+template <class T>
+using Owned = std::unique_ptr<T, Dispose>;
 
 // What a handle points to. Cells live in slabs that are never unmapped and are reused oldest first, so a
 // stale handle is recognised instead of being read from freed memory.
 struct alignas(64) Cell {
   std::atomic<uint32_t> kind{0};
-  std::atomic<uint32_t> refs{0};
+  std::atomic<uint32_t> refs{0};  // one of them is that of all children together
   Object* object = nullptr;
   Cell* parent = nullptr;
-  Cell* root = nullptr;           // the context cell, or itself
-  std::atomic<uint64_t> live{0};  // on a root: objects that hang below it
-  Cell* next = nullptr;           // free list
+  Cell* root = nullptr;  // the context cell, or itself
+  // Under the lock of all cells, which is taken for each cell that comes or goes.
+  Cell* next = nullptr;   // of the cells that rest
+  uint64_t children = 0;  // cells whose parent this is
+  uint64_t live = 0;      // on a root: objects that hang below it
 };
 
-Cell* attach(std::unique_ptr<Object> object, Kind kind, Cell* parent);
+Cell* attach(Owned<Object> object, Kind kind, Cell* parent);
 void retain(Cell* cell) noexcept;
 void release(Cell* cell) noexcept;
+uint64_t live_objects(const Cell& root) noexcept;
 
 // A counted reference from C++ code.
 template <class T>
@@ -97,13 +110,17 @@ class Ref {
   T* object_ = nullptr;
 };
 
-// Makes an object below `parent` (nullptr for a root). T names its kind as T::kind.
-template <class T, class... Args>
-Ref<T> make(Cell* parent, Args&&... args) {
-  auto object = std::make_unique<T>(std::forward<Args>(args)...);
+// Gives an object a handle below `parent` (nullptr for a root). T names its kind as T::kind.
+template <class T>
+Ref<T> make_from(Cell* parent, Owned<T> object) {
   T* raw = object.get();
   attach(std::move(object), T::kind, parent);
   return Ref<T>::adopt(raw);
+}
+
+template <class T, class... Args>
+Ref<T> make(Cell* parent, Args&&... args) {
+  return make_from(parent, Owned<T>(new T(std::forward<Args>(args)...)));
 }
 
 [[noreturn]] void fail_handle(const void* handle, Kind kind, int arg, const char* name);

@@ -20,8 +20,12 @@ T struct_in(const T* given, int arg, const char* name) {
   RUDA_CHECK(size >= 8 && size <= 4096 && size % 8 == 0, RUDA_E_ARGUMENT, arg,
              "%s.struct_size is %u, expected sizeof, which is %zu in this library", name, size, sizeof(T));
   T copy;
-  std::memset(static_cast<void*>(&copy), 0, sizeof copy);
-  std::memcpy(static_cast<void*>(&copy), given, size < sizeof(T) ? size : sizeof(T));
+  if (size >= sizeof(T)) [[likely]] {
+    std::memcpy(static_cast<void*>(&copy), given, sizeof(T));
+  } else {
+    std::memset(static_cast<void*>(&copy), 0, sizeof copy);
+    std::memcpy(static_cast<void*>(&copy), given, size);
+  }
   const auto* bytes = reinterpret_cast<const unsigned char*>(given);
   for (uint32_t i = sizeof(T); i < size; ++i)
     RUDA_CHECK(!bytes[i], RUDA_E_STRUCT_TOO_NEW, arg, "%s: byte %u is set, this library knows %zu bytes",

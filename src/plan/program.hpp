@@ -82,6 +82,9 @@ class Workspace final : public Object {
   Workspace(Context& context, StorageRef storage) : context(context), storage(std::move(storage)) {}
   Context& context;
   StorageRef storage;
+
+ private:
+  void dispose() noexcept override { dispose_with(this, storage); }
 };
 
 // Draws scratch memory for one run.

@@ -113,13 +113,30 @@ Layout make_layout(uint32_t dtype, const int64_t* shape, const int64_t* strides,
     RUDA_CHECK(!overflow, RUDA_E_SHAPE, arg, "%s: stride %lld of axis %d overflows", name,
                (long long)layout.strides[i], i);
   }
-  layout.low_bytes = low / block * info->block_bytes;
-  layout.high_bytes = empty ? 0 : (high + block) / block * info->block_bytes;
+  // Both lie on borders of blocks; divisions cost more than all the rest.
+  layout.low_bytes = (block == 1 ? low : low / block) * info->block_bytes;
+  layout.high_bytes = empty ? 0 : (block == 1 ? high + 1 : (high + block) / block) * info->block_bytes;
   layout.writable = layout.contiguous || distinct_elements(layout);
   return layout;
 }
 
-size_t LayoutTable::Hash::operator()(const std::unique_ptr<Layout>& layout) const {
+namespace {
+
+// Takes a reference unless the layout is swept. Its fields may be read only after that.
+bool take_reference(const Layout& layout) noexcept {
+  uint32_t refs = layout.refs.load(std::memory_order_relaxed);
+  do {
+    if (refs == Layout::lasting) [[likely]]
+      return true;
+    if (refs == Layout::swept) return false;
+  } while (!layout.refs.compare_exchange_weak(refs, refs + 1, std::memory_order_acquire,
+                                              std::memory_order_relaxed));
+  return true;
+}
+
+}  // namespace
+
+size_t LayoutTable::Hash::operator()(const Layout* layout) const {
   uint64_t h = layout->dtype * 0x9E3779B97F4A7C15ull + uint64_t(layout->rank);
   for (int i = 0; i < layout->rank; ++i) {
     h = (h ^ uint64_t(layout->shape[i])) * 0xFF51AFD7ED558CCDull;
@@ -128,25 +145,53 @@ size_t LayoutTable::Hash::operator()(const std::unique_ptr<Layout>& layout) cons
   return h ^ (h >> 29);
 }
 
-bool LayoutTable::Equal::operator()(const std::unique_ptr<Layout>& a,
-                                    const std::unique_ptr<Layout>& b) const {
+bool LayoutTable::Equal::operator()(const Layout* a, const Layout* b) const {
   return a->dtype == b->dtype && a->same_shape(*b) &&
          std::equal(a->strides, a->strides + a->rank, b->strides);
 }
 
 LayoutRef LayoutTable::intern(const Layout& layout) {
-  // A key over the caller's object, which it never owns: what is there already is found without memory.
-  struct Key {
-    std::unique_ptr<Layout> pointer;
-    ~Key() { static_cast<void>(pointer.release()); }
-  } const key{std::unique_ptr<Layout>(const_cast<Layout*>(&layout))};
-  std::lock_guard lock(mutex_);
-  if (const auto found = table_.find(key.pointer); found != table_.end()) return LayoutRef(found->get());
-  if (table_.size() >= sweep_at_) {
-    std::erase_if(table_, [](const auto& entry) { return entry->refs.load(std::memory_order_acquire) == 0; });
-    sweep_at_ = std::max<size_t>(1024, table_.size() * 2);
+  auto& recent = recent_[Hash()(&layout) % recent_.size()];
+  const Layout* known = recent.load(std::memory_order_acquire);
+  if (known && take_reference(*known)) [[likely]] {
+    LayoutRef ref(known);
+    if (Equal()(known, &layout)) [[likely]]
+      return ref;
   }
-  return LayoutRef(table_.insert(std::make_unique<Layout>(layout)).first->get());
+  const std::lock_guard lock(mutex_);
+  const auto found = table_.find(&layout);
+  const Layout* kept = found == table_.end() ? add(layout) : *found;
+  take_reference(*kept);
+  recent.store(kept, std::memory_order_release);
+  return LayoutRef(kept);
+}
+
+// A new entry without references.
+const Layout* LayoutTable::add(const Layout& layout) {
+  if (table_.size() >= sweep_at_) sweep();
+  if (unused_.empty()) {
+    if (unused_.capacity() <= all_.size()) unused_.reserve(2 * all_.size() + 64);
+    all_.emplace_back().refs.store(Layout::swept, std::memory_order_relaxed);
+    unused_.push_back(&all_.back());
+  }
+  Layout* const made = unused_.back();
+  *made = layout;
+  table_.insert(made);
+  unused_.pop_back();
+  made->refs.store(all_.size() <= lasting_layouts ? Layout::lasting : 0, std::memory_order_release);
+  return made;
+}
+
+void LayoutTable::sweep() {
+  std::erase_if(table_, [this](const Layout* entry) {
+    uint32_t nobody = 0;
+    if (!entry->refs.compare_exchange_strong(nobody, Layout::swept, std::memory_order_acquire,
+                                             std::memory_order_relaxed))
+      return false;
+    unused_.push_back(const_cast<Layout*>(entry));
+    return true;
+  });
+  sweep_at_ = std::max<size_t>(1024, table_.size() * 2);
 }
 
 LayoutRef LayoutTable::contiguous(uint32_t dtype, const int64_t* shape, int rank) {

@@ -5,10 +5,12 @@
 #include "core/error.hpp"
 #include "core/fork.hpp"
 
+#include <array>
 #include <atomic>
-#include <memory>
+#include <deque>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 namespace ruda {
 
@@ -22,6 +24,8 @@ struct Layout {
   int64_t low_bytes = 0, high_bytes = 0;
   bool contiguous = true;
   bool writable = true;  // no two elements share memory
+  // What refs may be beside a count: the memory waits for another layout; nobody counts, it stays for good.
+  static constexpr uint32_t swept = UINT32_MAX, lasting = UINT32_MAX - 1;
   mutable std::atomic<uint32_t> refs{0};
 
   Layout() = default;
@@ -47,7 +51,7 @@ class LayoutRef {
     return *this;
   }
   ~LayoutRef() {
-    if (layout_) layout_->refs.fetch_sub(1, std::memory_order_release);
+    if (counted()) layout_->refs.fetch_sub(1, std::memory_order_release);
   }
   const Layout* get() const { return layout_; }
   const Layout* operator->() const { return layout_; }
@@ -56,9 +60,10 @@ class LayoutRef {
 
  private:
   friend class LayoutTable;
-  explicit LayoutRef(const Layout* layout) : layout_(layout) { retain(); }
+  explicit LayoutRef(const Layout* retained) : layout_(retained) {}
+  bool counted() const { return layout_ && layout_->refs.load(std::memory_order_relaxed) != Layout::lasting; }
   void retain() {
-    if (layout_) layout_->refs.fetch_add(1, std::memory_order_relaxed);
+    if (counted()) layout_->refs.fetch_add(1, std::memory_order_relaxed);
   }
   const Layout* layout_ = nullptr;
 };
@@ -68,7 +73,10 @@ class LayoutRef {
 Layout make_layout(uint32_t dtype, const int64_t* shape, const int64_t* strides, int rank, bool allow_views,
                    int arg, const char* name);
 
-// One table a context. Layouts that nobody uses are swept when the table has doubled.
+// One table a context. Its first layouts stay for good, since counting who uses them costs more than they do.
+// Others that nobody uses are swept when the table has doubled; their memory serves others and is not given
+// back before the table goes, so that a look at one that was swept is harmless. What was asked for lately is
+// found without a lock.
 class LayoutTable {
  public:
   LayoutRef intern(const Layout& layout);
@@ -76,13 +84,20 @@ class LayoutTable {
 
  private:
   struct Hash {
-    size_t operator()(const std::unique_ptr<Layout>& layout) const;
+    size_t operator()(const Layout* layout) const;
   };
   struct Equal {
-    bool operator()(const std::unique_ptr<Layout>& a, const std::unique_ptr<Layout>& b) const;
+    bool operator()(const Layout* a, const Layout* b) const;
   };
+  const Layout* add(const Layout& layout);
+  void sweep();
+
+  static constexpr size_t lasting_layouts = 512;
+  std::array<std::atomic<const Layout*>, 256> recent_{};  // by hash; may be swept
   Mutex mutex_;
-  std::unordered_set<std::unique_ptr<Layout>, Hash, Equal> table_;
+  std::unordered_set<const Layout*, Hash, Equal> table_;
+  std::deque<Layout> all_;       // every layout there ever was
+  std::vector<Layout*> unused_;  // the swept ones; has room for all
   size_t sweep_at_ = 1024;
 };
 

@@ -43,7 +43,7 @@ bool Storage::shared_with(const DeviceStream& queue) const {
 
 void Storage::check_shared(const Stream& stream, bool write, int arg, const char* name) {
   device_.check_usable();  // not a child whose parent's threads may have held the mutex
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   RUDA_CHECK(!written_.load(std::memory_order_relaxed) || shared_with(stream.queue()), RUDA_E_WRONG_STREAM,
              arg, "%s: was last written on another stream, call ruda_tensor_fence first", name);
   if (!write) return;
@@ -52,7 +52,7 @@ void Storage::check_shared(const Stream& stream, bool write, int arg, const char
 }
 
 void Storage::note_shared(const Stream& stream, bool write) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   if (write) {
     streams_.assign(stream.shared_queue());
     written_.store(true, std::memory_order_relaxed);
@@ -64,13 +64,13 @@ void Storage::note_shared(const Stream& stream, bool write) {
 
 std::shared_ptr<DeviceStream> Storage::last_stream() {
   device_.check_usable();
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   return streams_.empty() ? nullptr : streams_.front();
 }
 
 void Storage::fence(Stream& stream) {
   device_.check_usable();
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   if (!written_.load(std::memory_order_relaxed) || shared_with(stream.queue())) return;
   stream.check_not_capturing("ruda_tensor_fence");
   stream.queue().follow(*streams_.front());
@@ -89,7 +89,7 @@ Tensor::Tensor(Context& context, StorageRef storage, LayoutRef layout, std::byte
 Ref<Tensor> make_tensor(Context& context, LayoutRef layout, Stream* stream) {
   StorageRef storage(new Storage(context, uint64_t(layout->high_bytes), stream));
   std::byte* data = storage->data();
-  return make<Tensor>(context.cell(), context, std::move(storage), std::move(layout), data, false);
+  return make_with<Tensor>(context, std::move(storage), std::move(layout), data, false);
 }
 
 Ref<Tensor> make_view(const Tensor& tensor, const Layout& layout, int64_t offset_bytes, bool read_only) {
@@ -116,8 +116,8 @@ Ref<Tensor> wrap_memory(Context& context, const Layout& layout, void* data, uint
   StorageRef storage(new Storage(context, data, bytes, [armed] {
     if (*armed) (*armed)();
   }));
-  auto tensor = make<Tensor>(context.cell(), context, std::move(storage), std::move(interned),
-                             static_cast<std::byte*>(data), read_only);
+  auto tensor = make_with<Tensor>(context, std::move(storage), std::move(interned),
+                                  static_cast<std::byte*>(data), read_only);
   armed->swap(on_release);
   return tensor;
 }

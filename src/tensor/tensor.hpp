@@ -4,7 +4,6 @@
 #include "tensor/context.hpp"
 
 #include <functional>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -33,7 +32,7 @@ class StreamList {
   std::vector<Entry> more_;  // all of them, from two on
 };
 
-// A block of device memory shared by tensors.
+// A block of device memory shared by tensors. The one who makes it is its first user.
 class Storage {
  public:
   // Allocated from the context's device; `stream` may be null.
@@ -47,8 +46,14 @@ class Storage {
   uint64_t users() const { return users_.load(std::memory_order_acquire); }
   void add_user() noexcept { users_.fetch_add(1, std::memory_order_relaxed); }
   void drop_user() noexcept {
-    if (users_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    // Beside a sole user nobody is left who could add one.
+    if (users_.load(std::memory_order_acquire) == 1 || users_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      delete this;
   }
+
+  // Memory for the object of a handle that is made together with the storage: one allocation for both.
+  static constexpr size_t room_bytes = 56;
+  void* room() noexcept { return room_; }
 
   // Order between streams; only called for asynchronous devices. After a write one stream owns the storage; a
   // fence lets another read it too; a write by one of several orders itself after all of them and owns the
@@ -74,24 +79,25 @@ class Storage {
   uint64_t bytes_ = 0;
   bool owned_ = false;
   std::function<void()> on_release_;
-  std::atomic<uint64_t> users_{0};
+  std::atomic<uint64_t> users_{1};
   void check_shared(const Stream& stream, bool write, int arg, const char* name);
   void note_shared(const Stream& stream, bool write);
   bool shared_with(const DeviceStream& queue) const;
 
   std::atomic<DeviceStream*> sole_user_{nullptr};  // the only entry of streams_
   std::atomic<bool> written_{false};               // streams_[0] wrote, or drew the memory
-  std::mutex mutex_;                               // only of asynchronous devices, which no child uses
+  Lock lock_;                                      // only of asynchronous devices, which no child uses
   StreamList streams_;                             // those that may use the storage; all, when not written
+  alignas(void*) std::byte room_[room_bytes];
 };
 
 class StorageRef {
  public:
   StorageRef() = default;
-  explicit StorageRef(Storage* storage) : storage_(storage) {
+  explicit StorageRef(Storage* made) : storage_(made) {}  // takes over its first user
+  StorageRef(const StorageRef& other) : storage_(other.storage_) {
     if (storage_) storage_->add_user();
   }
-  StorageRef(const StorageRef& other) : StorageRef(other.storage_) {}
   StorageRef(StorageRef&& other) noexcept : storage_(std::exchange(other.storage_, nullptr)) {}
   StorageRef& operator=(StorageRef other) noexcept {
     std::swap(storage_, other.storage_);
@@ -106,6 +112,25 @@ class StorageRef {
  private:
   Storage* storage_ = nullptr;
 };
+
+// Ends an object that keeps its storage by `kept`, and may lie in the room of that storage.
+template <class T>
+void dispose_with(T* object, StorageRef& kept) noexcept {
+  const StorageRef storage = std::move(kept);
+  if (storage.get() && storage->room() == object)
+    object->~T();
+  else
+    delete object;
+}
+
+// Makes an object in the room of its storage, with a handle below the context.
+template <class T, class... Args>
+Ref<T> make_with(Context& context, StorageRef storage, Args&&... args) {
+  static_assert(sizeof(T) <= Storage::room_bytes && alignof(T) <= alignof(void*));
+  void* const room = storage->room();
+  return make_from(context.cell(),
+                   Owned<T>(new (room) T(context, std::move(storage), std::forward<Args>(args)...)));
+}
 
 class Tensor final : public Object {
  public:
@@ -122,6 +147,7 @@ class Tensor final : public Object {
   uint32_t align_log2() const { return align_log2_; }  // of the address, at most 6 (64 bytes)
 
  private:
+  void dispose() noexcept override { dispose_with(this, storage_); }
   Context& context_;  // kept alive by the cell's parent
   LayoutRef layout_;
   StorageRef storage_;

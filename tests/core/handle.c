@@ -168,6 +168,51 @@ static void counts_from_many_threads(void** state) {
   OK(ruda_release(context));
 }
 
+/* Tensors and workspaces of one context, made and released by several threads, a view before or after what it
+   looks at. */
+static void* make_and_release(void* arg) {
+  ruda_context context = arg;
+  for (int i = 0; i < 5000; ++i) {
+    const int64_t sizes[1] = {1 + i % 7 * 100}, flat[2] = {1, sizes[0]};
+    const ruda_tensor_desc desc = tensor_desc(RUDA_F32, 1, sizes);
+    ruda_tensor tensor = NULL, view = NULL;
+    ruda_workspace workspace = NULL;
+    uint64_t users = 0;
+    void *data = NULL, *same = NULL;
+    if (ruda_tensor_create(context, &desc, &tensor) != RUDA_OK) return "create";
+    if (ruda_workspace_create(context, 1000, &workspace) != RUDA_OK) return "workspace";
+    if (ruda_tensor_view(tensor, flat, 2, &view) != RUDA_OK) return "view";
+    if (ruda_tensor_get_data(tensor, &data, NULL) != RUDA_OK) return "data";
+    memset(data, i, (size_t)sizes[0] * 4);
+    if (ruda_release(i % 2 ? tensor : view) != RUDA_OK) return "the first release";
+    ruda_tensor left = i % 2 ? view : tensor;
+    if (ruda_tensor_storage_users(left, &users) != RUDA_OK || users != 1) return "users";
+    if (ruda_tensor_get_data(left, &same, NULL) != RUDA_OK || same != data) return "data of what is left";
+    if (((unsigned char*)same)[sizes[0] * 4 - 1] != (unsigned char)i) return "another thread's bytes";
+    if (ruda_release(left) != RUDA_OK || ruda_release(workspace) != RUDA_OK) return "the last release";
+  }
+  return NULL;
+}
+
+static void makes_from_many_threads(void** state) {
+  (void)state;
+  ruda_context context = new_context();
+  pthread_t threads[4];
+  for (int i = 0; i < 4; ++i)
+    assert_int_equal(pthread_create(&threads[i], NULL, make_and_release, context), 0);
+  for (int i = 0; i < 4; ++i) {
+    void* problem = NULL;
+    pthread_join(threads[i], &problem);
+    if (problem) fail_msg("%s", (const char*)problem);
+  }
+  assert_int_equal(live_objects(context), 0);
+  ruda_context_info info = {0};
+  info.struct_size = sizeof info;
+  OK(ruda_context_get_info(context, &info));
+  assert_int_equal(info.allocated_bytes, 0);
+  OK(ruda_release(context));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(refuses_null),
@@ -179,6 +224,7 @@ int main(void) {
       cmocka_unit_test(releases_in_any_order),
       cmocka_unit_test(children_keep_the_context),
       cmocka_unit_test(counts_from_many_threads),
+      cmocka_unit_test(makes_from_many_threads),
   };
   return cmocka_run_group_tests_name("handle", tests, NULL, NULL);
 }

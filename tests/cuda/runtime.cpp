@@ -7,7 +7,9 @@
 #include "support/objects.hpp"
 #include "tensor/context.hpp"
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 #include <tuple>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -174,6 +176,29 @@ RUDA_TEST(lent_memory_waits) {
   ruda_release(copy);
 }
 
+// No block is given to two tensors at once, and all come back.
+RUDA_TEST(threads_share_the_cache) {
+  const uint64_t before = info_of(env).allocated_bytes;
+  std::atomic<int> shared{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 3000; ++i) {
+        ruda_tensor x = make(env, 512), y = make(env, 600 + i % 3 * 500);
+        const std::atomic_ref<int> mine(*static_cast<int*>(data_of(x)));
+        mine.store(t);
+        std::atomic_ref<int>(*static_cast<int*>(data_of(y))).store(-1);
+        ruda_release(y);
+        shared += mine.load() != t;
+        ruda_release(x);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(shared.load() == 0, "%d blocks belonged to two tensors", shared.load());
+  CHECK(info_of(env).allocated_bytes == before, "%llu bytes did not come back",
+        (unsigned long long)(info_of(env).allocated_bytes - before));
+}
+
 RUDA_TEST(out_of_memory) {
   ruda_tensor x = make(env, 1 << 20), y = make(env, 3 << 20);
   ruda_release(y);
@@ -212,6 +237,10 @@ RUDA_TEST(memory_limit) {
   MUST(ruda_tensor_create(context, &tensor_desc, &y));
   CHECK_FAILS(ruda_tensor_create(context, &tensor_desc, &z), RUDA_E_BUDGET, -1, "limit 1048576");
   ruda_release(x);
+  // A block that waits in the cache counts as soon as it is given out again.
+  ruda_tensor between = make(context, 400000);
+  CHECK_FAILS(ruda_tensor_create(context, &tensor_desc, &z), RUDA_E_BUDGET, -1, "limit 1048576");
+  ruda_release(between);
   MUST(ruda_tensor_create(context, &tensor_desc, &z));
   ruda_release(context);
   ruda_release(y);
