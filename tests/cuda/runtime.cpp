@@ -178,7 +178,7 @@ RUDA_TEST(lent_memory_waits) {
 
 // No block is given to two tensors at once, and all come back.
 RUDA_TEST(threads_share_the_cache) {
-  const uint64_t before = info_of(env).allocated_bytes;
+  const uint64_t before = info_of(env.context).allocated_bytes;
   std::atomic<int> shared{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
@@ -195,8 +195,8 @@ RUDA_TEST(threads_share_the_cache) {
     });
   for (std::thread& thread : threads) thread.join();
   CHECK(shared.load() == 0, "%d blocks belonged to two tensors", shared.load());
-  CHECK(info_of(env).allocated_bytes == before, "%llu bytes did not come back",
-        (unsigned long long)(info_of(env).allocated_bytes - before));
+  CHECK(info_of(env.context).allocated_bytes == before, "%llu bytes did not come back",
+        (unsigned long long)(info_of(env.context).allocated_bytes - before));
 }
 
 RUDA_TEST(out_of_memory) {
