@@ -224,8 +224,8 @@ def chat(options, deadline):
     for prompt in ([1, 4093, 198], list(range(300, 340)), [(i * 7919) % 40000 + 10 for i in range(200)]):
         rows.append(compare_tokens(options, model, prompt, 64, left()))
         print(f"  greedy tokens, cpu beside cuda: {rows[-1]}", flush=True)
-    for prompt, new in ((512, 256), (2048, 256), (16, 1024)):
-        command = [build / SPEED, model, str(prompt), str(new), "3", "cuda"]
+    for prompt, new, after in ((512, 256, "beginning"), (512, 256, "prompt"), (2048, 256, "prompt"), (16, 1024, "beginning")):
+        command = [build / SPEED, model, str(prompt), str(new), "3", "cuda", after]
         code, output, _ = run(command, min(120, left()))
         print(f"  {output.strip()}", flush=True)
         try:

@@ -45,9 +45,9 @@ def main():
         print(f'## Generation, {result["model"]}\n')
         rates = [row for row in result["rows"] if "generate_per_s" in row]
         table(
-            ["prompt tokens", "prompt tokens/s", "new tokens", "new tokens/s"],
+            ["prompt tokens", "prompt tokens/s", "tokens before", "new tokens", "new tokens/s"],
             [
-                [f'{r["prompt_tokens"]}', f'{r["prompt_per_s"]:.0f}', f'{r["new_tokens"]}', f'{r["generate_per_s"]:.0f}']
+                [f'{r[key]:.0f}' for key in ("prompt_tokens", "prompt_per_s", "history_tokens", "new_tokens", "generate_per_s")]
                 for r in rates
             ],
         )

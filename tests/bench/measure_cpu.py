@@ -5,7 +5,7 @@
                       [--torch PYTHON] [--openblas PATH] [--onednn PATH] [--rounds 2] [--seconds 0.2]
                       [--part models|operators|products] [--prefix COMMAND...]
 
-PATH is a shared library. `products` are the dense products alone, beside all three, as medians over the rounds. Otherwise
+PATH is a shared library. `products` are the dense products, beside all three, as medians over the rounds; `operators` all others. Otherwise
 every case runs here and at the peer in turn, `rounds` times; the better of the rounds counts for both. A second call with
 another --part adds to the file. --prefix stands before each command, such as nice."""
 
@@ -28,7 +28,8 @@ def ours(args, path):
 def theirs(args, path):
     text = output([*args.prefix, args.llama_bench, "-m", path, "-p", "512", "-n", "128", "-t", "2", "-r", "2", "-o", "json"])
     rows = json.loads(text)
-    return {"prompt_per_s": max(r["avg_ts"] for r in rows if r["n_prompt"]), "generate_per_s": max(r["avg_ts"] for r in rows if r["n_gen"])}
+    best = {key: max(max(r["samples_ts"]) for r in rows if r[key]) for key in ("n_prompt", "n_gen")}
+    return {"prompt_per_s": best["n_prompt"], "generate_per_s": best["n_gen"]}
 
 
 def peak_mb(args, path):
@@ -49,6 +50,8 @@ def models(args):
             for key, value in ours(args, path).items():
                 if key.endswith("_per_s"):
                     row[key] = max(row.get(key, 0), value)
+                elif key == "layer_parameters":
+                    row[key] = value
                 elif key == "first_token_s":
                     row[key] = min(row.get(key, value), value)
             if args.llama_bench:
@@ -94,21 +97,19 @@ def products(args):
 
 def operators(args):
     rows = {}
-    for threads, part in ((2, ""), (1, "matmul ")):
-        for _ in range(args.rounds):
-            text = output([*args.prefix, f"{args.build}/tests/bench/bench_operators", str(threads), part, str(args.seconds)])
-            lines = [json.loads(line) for line in text.splitlines()]
-            peer = ""
-            if args.torch:
-                peer = output([*args.prefix, *peers(args)["torch"], str(threads), str(args.seconds), *(x["name"] for x in lines)])
-            theirs = {x["name"]: x["us"] for x in map(json.loads, peer.splitlines())}
-            for x in lines:
-                key = f'{x["name"]} on {threads}'
-                row = rows.setdefault(key, {"name": x["name"], "threads": threads, "kernel": x["kernel"], "us": x["us"], "gflops": x["gflops"]})
-                if x["us"] <= row["us"]:
-                    row.update(us=x["us"], gflops=x["gflops"], gbps=x["gbps"])
-                if x["name"] in theirs:
-                    row["torch_us"] = min(row.get("torch_us", theirs[x["name"]]), theirs[x["name"]])
+    for _ in range(args.rounds):
+        text = output([*args.prefix, f"{args.build}/tests/bench/bench_operators", "2", "", str(args.seconds)])
+        lines = [x for x in map(json.loads, text.splitlines()) if not x["name"].startswith("matmul ")]
+        peer = ""
+        if args.torch:
+            peer = output([*args.prefix, *peers(args)["torch"], "2", str(args.seconds), *(x["name"] for x in lines)])
+        theirs = {x["name"]: x["us"] for x in map(json.loads, peer.splitlines())}
+        for x in lines:
+            row = rows.setdefault(x["name"], {"name": x["name"], "threads": 2, "kernel": x["kernel"], "us": x["us"], "gflops": x["gflops"]})
+            if x["us"] <= row["us"]:
+                row.update(us=x["us"], gflops=x["gflops"], gbps=x["gbps"])
+            if x["name"] in theirs:
+                row["torch_us"] = min(row.get("torch_us", theirs[x["name"]]), theirs[x["name"]])
     return list(rows.values())
 
 

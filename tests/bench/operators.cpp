@@ -4,7 +4,8 @@
 //
 // usage: bench_operators [threads = all] [part of a name = all cases] [seconds a case = 0.3]
 // A name is "<operator> <dtype> <extents>"; peer_torch_cpu.py times the same names. Inputs are random, the
-// time is the median of the runs that fit. GFLOP/s and GB/s count the least work and traffic of the operator.
+// time is the median of the runs that fit; "stoppable_us" is that of runs with a cancel token. GFLOP/s and
+// GB/s count the least work and traffic of the operator.
 #include <ruda/ruda.h>
 
 #include <algorithm>
@@ -108,32 +109,43 @@ void measure(const std::string& name, ruda_plan plan, std::vector<ruda_binding> 
   CHECK(ruda_plan_query(plan, &info));
   ruda_workspace workspace = nullptr;
   CHECK(ruda_workspace_create(context, info.workspace_bytes, &workspace));
-  const auto once = [&] {
-    CHECK(ruda_plan_execute(plan, stream, workspace, bindings.data(), uint32_t(bindings.size()), nullptr));
+  ruda_exec_opts opts{};
+  opts.struct_size = sizeof opts;
+  CHECK(ruda_cancel_create(&opts.cancel));
+  const auto execute = [&](const ruda_exec_opts* with) {
+    CHECK(ruda_plan_execute(plan, stream, workspace, bindings.data(), uint32_t(bindings.size()), with));
   };
   using Clock = std::chrono::steady_clock;
   const auto since = [](Clock::time_point from) {
     return std::chrono::duration<double>(Clock::now() - from).count();
   };
-  once();
+  execute(nullptr);
   const auto first = Clock::now();
-  once();
+  execute(nullptr);
   const int repeat = int(std::clamp(20e-6 / std::max(since(first), 1e-9), 1.0, 1000.0));
-  std::vector<double> times;
+  // In turn without and with a cancel token that is never raised.
+  std::vector<double> times, stoppable;
+  const auto timed = [&](const ruda_exec_opts* with) {
+    const auto from = Clock::now();
+    for (int i = 0; i < repeat; ++i) execute(with);
+    return since(from) / repeat;
+  };
   const auto start = Clock::now();
   do {
-    const auto from = Clock::now();
-    for (int i = 0; i < repeat; ++i) once();
-    times.push_back(since(from) / repeat);
+    times.push_back(timed(nullptr));
+    stoppable.push_back(timed(&opts));
   } while ((since(start) < options.seconds || times.size() < 5) && times.size() < 100000);
   std::sort(times.begin(), times.end());
+  std::sort(stoppable.begin(), stoppable.end());
   const double time = times[times.size() / 2];
   std::printf(
-      "{\"name\": \"%s\", \"us\": %.3f, \"best_us\": %.3f, \"gflops\": %.1f, \"gbps\": %.2f, \"kernel\": "
-      "\"%s\"}\n",
-      name.c_str(), time * 1e6, times.front() * 1e6, flops / time / 1e9, bytes / time / 1e9, info.kernel);
+      "{\"name\": \"%s\", \"us\": %.3f, \"best_us\": %.3f, \"stoppable_us\": %.3f, \"gflops\": %.1f, "
+      "\"gbps\": %.2f, \"kernel\": \"%s\"}\n",
+      name.c_str(), time * 1e6, times.front() * 1e6, stoppable[stoppable.size() / 2] * 1e6,
+      flops / time / 1e9, bytes / time / 1e9, info.kernel);
   std::fflush(stdout);
   for (const ruda_binding& b : bindings) ruda_release(b.v.handle);
+  ruda_release(opts.cancel);
   ruda_release(workspace);
   ruda_release(plan);
 }

@@ -250,12 +250,17 @@ Columns columns_of(const Shape& s, int parts, int part) {
           ThreadPool::range_border(count, grain, parts, part + 1)};
 }
 
-// In pieces where the call may be stopped.
+// Of weights, between two looks at the stop sign: less, and every piece starts its four streams anew (16 KiB
+// halved the rate of a decoder), more, and a stopped call goes on for longer than 0.1 ms.
+constexpr int64_t stop_bytes = 1 << 20;
+
 void multiply_part(const Launch& l, const Integers& x, int parts, int part) {
   const Shape& s = l.state<State>().shape;
   const BlockMatmul call = call_with(l, x);
   const Columns mine = columns_of(s, parts, part);
-  const int64_t step = l.stop.armed() ? weight_grain(s) : std::max<int64_t>(mine.end - mine.begin, 1);
+  const int64_t all = std::max<int64_t>(mine.end - mine.begin, 1), grain = weight_grain(s);
+  const int64_t step =
+      l.stop.armed() ? grain * std::max<int64_t>(stop_bytes / (grain * s.weight_row_bytes), 1) : all;
   for (int64_t begin = mine.begin; begin < mine.end; begin += step) {
     const int64_t end = std::min(begin + step, mine.end);
     l.stop.check();
@@ -328,7 +333,6 @@ namespace panels {
 
 struct State {
   Shape shape;
-  bool in_place;
   int64_t scratch_bytes, m_parts;
   WorkspaceSlot x, scratch;
 };
@@ -342,8 +346,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   if (s.shape.k == 0) return empty_sum;
   if (s.shape.weight_row_bytes > INT32_MAX / 16) return "weight rows beyond 128 MiB";
   const int64_t m = s.shape.x.count, padded = (m + 31) / 32 * 32;
-  s.in_place = s.shape.x_bf16 && m % 16 == 0;
-  s.x = prep.book<uint16_t>(s.in_place ? 0 : padded * s.shape.k);
+  s.x = prep.book<uint16_t>(padded * s.shape.k);
   s.scratch_bytes = (block_panel_scratch(s.shape.k) + 255) / 256 * 256;
   s.scratch = prep.book<uint8_t>(thread_count(p) * s.scratch_bytes);
   // With more threads than panel pairs the rows of x are shared out too.
@@ -355,24 +358,16 @@ Verdict prepare(const Problem& p, Prepare& prep) {
 void run_with(const Launch& l, const BlockPanelTable& table) {
   const State& s = l.state<State>();
   const BlockMatmul call = call_of(l, s.shape);
-  const uint16_t* x = static_cast<const uint16_t*>(call.x);
-  int64_t stride = call.x_stride;
+  uint16_t* x = l.at<uint16_t>(s.x);
   normalise(l, s.shape);
-  if (!s.in_place) {
-    uint16_t* to = l.at<uint16_t>(s.x);
-    stride = call.k;
-    share(l, call.m, 16,
-          [&](int64_t begin, int64_t end, int) { table.convert(call, begin, end, to, stride); });
-    x = to;
-  }
+  share(l, call.m, 32, [&](int64_t begin, int64_t end, int) { table.convert(call, begin, end, x); });
   const int64_t pairs = (call.n + 31) / 32, height = ((call.m + 31) / 32 + s.m_parts - 1) / s.m_parts * 32;
   share(l, pairs * s.m_parts, 1, [&](int64_t begin, int64_t end, int part) {
     uint8_t* scratch = l.at<uint8_t>(s.scratch) + part * s.scratch_bytes;
     while (begin < end) {
       const int64_t which = begin / pairs, first = begin % pairs, last = std::min(first + end - begin, pairs);
       const int64_t m0 = std::min(which * height, call.m), m1 = std::min(m0 + height, call.m);
-      table.run(part_of(call, m0, m1), x + m0 * stride, stride, 32 * first, std::min(32 * last, call.n),
-                scratch);
+      table.run(part_of(call, m0, m1), x + m0 * call.k, 32 * first, std::min(32 * last, call.n), scratch);
       begin += last - first;
     }
   });

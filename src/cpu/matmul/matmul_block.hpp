@@ -75,12 +75,12 @@ constexpr int64_t block_panel_scratch(int64_t k) {
 
 // Many rows: both operands rounded to bf16, F32 sums.
 struct BlockPanelTable {
-  // Rows begin..end-1 of x as bf16 rows of `stride` elements at `to`.
-  void (*convert)(const BlockMatmul& call, int64_t begin, int64_t end, uint16_t* to, int64_t stride);
-  // Weight rows begin..end-1 for every row of x, given as bf16 rows of `stride` elements at a 64-byte
-  // boundary, readable up to a multiple of 32 rows. scratch: block_panel_scratch(k) bytes.
-  void (*run)(const BlockMatmul& call, const uint16_t* x, int64_t stride, int64_t begin, int64_t end,
-              void* scratch);
+  // Rows begin..end-1 of x as bf16 in squares of 32 rows by 32 elements, each 2 KiB in one piece; the squares
+  // of the same rows follow each other.
+  void (*convert)(const BlockMatmul& call, int64_t begin, int64_t end, uint16_t* to);
+  // Weight rows begin..end-1 for every row of x, given in such squares at a 64-byte boundary; of a last,
+  // broken square all 32 rows are read. scratch: block_panel_scratch(k) bytes.
+  void (*run)(const BlockMatmul& call, const uint16_t* x, int64_t begin, int64_t end, void* scratch);
 };
 
 RUDA_ISA_TABLE(BlockStrictTable, block_strict)

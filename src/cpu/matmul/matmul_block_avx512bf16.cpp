@@ -258,8 +258,8 @@ struct DotMicro {
   static void start() {}
   static void stop() {}
   template <int Rows16, int Cols16>
-  static void tile(const uint16_t* x, int64_t stride, const uint8_t* panel0, const uint8_t* panel1,
-                   int64_t steps, float* sums, bool add) {
+  static void tile(const uint16_t* x, const uint8_t* panel0, const uint8_t* panel1, int64_t steps,
+                   float* sums, bool add) {
     for (int r0 = 0; r0 < 16 * Rows16; r0 += 8) {
       F32 acc[8][Cols16];
       RUDA_UNROLL
@@ -272,7 +272,7 @@ struct DotMicro {
         RUDA_UNROLL
         for (int r = 0; r < 8; ++r) {
           int32_t pair;
-          __builtin_memcpy(&pair, x + (r0 + r) * stride + 2 * p, 4);
+          __builtin_memcpy(&pair, x + 1024 * (p / 16) + 32 * (r0 + r) + 2 * (p % 16), 4);
           const __m512bh a = (__m512bh)_mm512_set1_epi32(pair);
           acc[r][0] = _mm512_dpbf16_ps(acc[r][0], a, b0);
           if constexpr (Cols16 > 1) acc[r][1] = _mm512_dpbf16_ps(acc[r][1], a, b1);
@@ -285,9 +285,8 @@ struct DotMicro {
   }
 };
 
-void run_panels(const BlockMatmul& call, const uint16_t* x, int64_t stride, int64_t begin, int64_t end,
-                void* scratch) {
-  panel_loop<DotMicro>(call, x, stride, begin, end, scratch);
+void run_panels(const BlockMatmul& call, const uint16_t* x, int64_t begin, int64_t end, void* scratch) {
+  panel_loop<DotMicro>(call, x, begin, end, scratch);
 }
 
 }  // namespace
