@@ -66,12 +66,6 @@ __device__ inline void load_lane(const C* from, bool active, Lane<C>& to) {
     to.raw[i] = active ? reinterpret_cast<const uint4*>(from)[i] : uint4{};
 }
 
-template <class T, int N>
-__device__ inline void copy(const T (&from)[N], T (&to)[N]) {
-#pragma unroll
-  for (int i = 0; i < N; ++i) to[i] = from[i];
-}
-
 __device__ inline void unpack(const Lane<float>& lane, float (&to)[lane_elements]) {
 #pragma unroll
   for (int i = 0; i < 2; ++i) {

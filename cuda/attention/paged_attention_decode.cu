@@ -112,33 +112,21 @@ __global__ void __launch_bounds__(threads) attend_decode(const __grid_constant__
   clear(sums);
   load_queries(a, query * a.q_stride + first_head * a.q_head_stride + d, heads, in_key && live, q);
 
-  // Of two stretches in turn: the next one's keys are on their way while this one's are added.
-  const uint32_t stride = a.parts * warps * rows * unroll;
-  Lane<C> key[unroll], value[unroll], next_key[unroll], next_value[unroll];
-  const auto fetch = [&](uint32_t base, Lane<C>(&key)[unroll], Lane<C>(&value)[unroll]) {
+  for (uint32_t base = first - row; base < end; base += a.parts * warps * rows * unroll) {
+    Lane<C> key[unroll], value[unroll];
 #pragma unroll
     for (int u = 0; u < unroll; ++u) {
       const uint32_t j = base + u * rows + row, slot = j % a.page_size;
-      load_lane(k + pages[u] * a.k_page + slot * a.k_slot, j < end && in_key, key[u]);
-      load_lane(v + pages[u] * a.v_page + slot * a.v_slot, j < end && in_value, value[u]);
+      const bool valid = j < end;
+      load_lane(k + pages[u] * a.k_page + slot * a.k_slot, valid && in_key, key[u]);
+      load_lane(v + pages[u] * a.v_page + slot * a.v_slot, valid && in_value, value[u]);
     }
-  };
-  const auto look_ahead = [&](uint32_t base) {
 #pragma unroll
     for (int u = 0; u < unroll; ++u) {
-      const uint32_t j = base + u * rows + row;
+      const uint32_t j = base + (a.parts * warps * unroll + u) * rows + row;
       if (j < end) pages[u] = tables[j / a.page_size];
     }
-  };
-  uint32_t base = first - row;
-  if (base < end) fetch(base, key, value);
-  look_ahead(base + stride);
-  for (; base < end; base += stride) {
-    if (base + stride < end) fetch(base + stride, next_key, next_value);
-    look_ahead(base + 2 * stride);
     add_keys<Lanes>(key, value, q, base + row, end, sums);
-    copy(next_key, key);
-    copy(next_value, value);
   }
 
   if (!live) return;  // a whole cluster leaves
