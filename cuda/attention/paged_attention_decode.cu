@@ -5,13 +5,14 @@
 // A block serves one query, one kv head (a tile of its group) and one part of the history: every `parts`-th
 // stretch of keys, so that the first pages can be looked up before the length is known. Lanes in a row hold
 // eight elements each of a key, which is one or two 16-byte loads; a row of lanes walks its own keys with its
-// own running softmax. Rows, warps and parts are merged in ascending order. Up to eight parts form a cluster
+// own running softmax. Rows, warps and parts are merged in ascending order. Up to sixteen parts form a cluster
 // that merges in shared memory; more go through the workspace.
 #include "attention/decode_parts.cuh"
 #include "device/dependent.cuh"
 #include "runtime/visit.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace ruda::cuda::attention {
 namespace {
@@ -140,19 +141,15 @@ void launch(const Launch& l, const Args& a, bool cluster) {
   cudaLaunchAttribute attributes[2]{};
   unsigned count = 0;
   if (a.early) attributes[count++] = early_start();
-  if (cluster) {
-    cudaLaunchAttribute& attribute = attributes[count++];
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim.x = attribute.val.clusterDim.y = 1;
-    attribute.val.clusterDim.z = a.parts;
-  }
+  const auto kernel = attend_decode<C, Lanes, Heads>;
+  if (cluster) attributes[count++] = cluster_of(reinterpret_cast<const void*>(kernel), a.parts);
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
   config.blockDim = dim3(threads);
   config.stream = stream_of(l);
   config.attrs = attributes;
   config.numAttrs = count;
-  check_cuda(cudaLaunchKernelEx(&config, attend_decode<C, Lanes, Heads>, a, cluster), "paged_attention");
+  check_cuda(cudaLaunchKernelEx(&config, kernel, a, cluster), "paged_attention");
   check_launch(l);
   if (a.parts > 1 && !cluster) merge_parts(l, a);
 }
@@ -194,14 +191,13 @@ Verdict plan_decode(const Problem& p, Prepare& prep, Decode& s) {
   const int64_t blocks = q.dim(0) * k.dim(2) * ((a.group + s.heads - 1) / s.heads);
   const tune::Capability& device = capability_of(p);
   const int64_t tokens = k.dim(0) * k.dim(1);  // no history is longer
-  const bool clusters = device.code_arch >= 90;
   a.parts = d.splits == RUDA_SPLITS_AUTO ? auto_parts(device, blocks, tokens) : std::max(d.splits, 1u);
   a.early = device.code_arch >= dependent_arch;
   a.pages = uint32_t(std::min<int64_t>(k.dim(0), UINT32_MAX));
   a.q_vectors = q.align_log2 >= 4;
   for (int axis = 0; axis < 2; ++axis)
     if (q.dim(axis) > 1 && q.stride(axis) % (16 / dtype_info(q.dtype()).block_bytes)) a.q_vectors = false;
-  s.cluster = clusters && (a.parts == 2 || a.parts == 4 || a.parts == 8);
+  s.cluster = a.parts > 1 && std::has_single_bit(a.parts) && a.parts <= uint32_t(largest_cluster(device));
   if (a.parts > 1 && !s.cluster)
     s.base.partials = prep.book<float>(q.dim(0) * q.dim(1) * a.parts * (a.value_dim + 2));
   return nullptr;
