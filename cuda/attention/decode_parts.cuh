@@ -198,7 +198,7 @@ __device__ inline void clear(Sums<Heads>& sums) {
 // largest score and weight of every head.
 template <int Lanes, int Heads>
 struct Inbox {
-  float value[Heads * Lanes * lane_elements + most_cluster * threads];
+  float value[Heads * Lanes * lane_elements + most_cluster];
   float largest[most_cluster][Heads], weight[most_cluster][Heads];
 };
 
@@ -290,15 +290,16 @@ __device__ inline void finish(const Args& a, bool cluster, Sums<Heads>& sums, ui
     return;
   }
 
-  // Parts: each block sends its sums to those that finish the elements, `threads` elements a block in turn.
+  // Parts: each block finishes `own` elements, and gets the sums of these from all.
 #if __CUDA_ARCH__ >= 900
   __shared__ Inbox<Lanes, Heads> inbox;
-  const uint32_t elements = heads * a.value_dim, round = a.parts * threads;
-  const uint32_t own = (elements + round - 1) / round * threads;  // of a block, at most
-  cluster_wait();                                                 // all blocks have begun
-  for (uint32_t at = threadIdx.x; at < elements; at += threads)
-    *cluster_address(&inbox.value[part * own + at / round * threads + threadIdx.x], at / threads % a.parts) =
-        total(at / a.value_dim, at % a.value_dim);
+  const uint32_t elements = heads * a.value_dim, own = (elements + a.parts - 1) / a.parts;
+  cluster_wait();  // all blocks have begun
+  for (uint32_t at = threadIdx.x; at < elements; at += threads) {
+    const uint32_t rank = at / own;
+    *cluster_address(&inbox.value[part * own + at - rank * own], rank) =
+        total(int(at / a.value_dim), at % a.value_dim);
+  }
 #pragma unroll
   for (int h = 0; h < Heads; ++h)
     if (threadIdx.x < a.parts) {
@@ -307,9 +308,8 @@ __device__ inline void finish(const Args& a, bool cluster, Sums<Heads>& sums, ui
     }
   cluster_arrive();
   cluster_wait();
-  for (uint32_t i = threadIdx.x, at = part * threads + threadIdx.x; at < elements;
-       i += threads, at += round) {
-    const uint32_t h = at / a.value_dim, e = at % a.value_dim;
+  for (uint32_t i = threadIdx.x; i < own && part * own + i < elements; i += threads) {
+    const uint32_t at = part * own + i, h = at / a.value_dim, e = at % a.value_dim;
     float best = -INFINITY, sum = 0, value = 0;
 #pragma unroll
     for (int p = 0; p < most_cluster; ++p)

@@ -5,8 +5,8 @@
 // A block serves one query, one kv head (a tile of its group) and one part of the history: every `parts`-th
 // stretch of keys, so that the first pages can be looked up before the length is known. Lanes in a row hold
 // eight elements each of a key, which is one or two 16-byte loads; a row of lanes walks its own keys with its
-// own running softmax. Rows, warps and parts are merged in ascending order. Up to sixteen parts form a cluster
-// that merges in shared memory; more go through the workspace.
+// own running softmax. Rows, warps and parts are merged in ascending order. Up to sixteen parts form a
+// cluster that merges in shared memory; more go through the workspace.
 #include "attention/decode_parts.cuh"
 #include "device/dependent.cuh"
 #include "runtime/visit.hpp"

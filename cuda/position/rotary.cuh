@@ -47,7 +47,7 @@ struct Turn {
 };
 
 // Beyond 2^50 the reduction of turn_by() has no bits left. Not inlined: it is hardly ever called, and large.
-__device__ __noinline__ double2 far_cos_sin(double angle) { return {cos(angle), sin(angle)}; }
+static __device__ __noinline__ double2 far_cos_sin(double angle) { return {cos(angle), sin(angle)}; }
 
 __device__ inline Turn turn_by(const Rotary& r, double angle) {
   if (fabs(angle) > 0x1p50) {
