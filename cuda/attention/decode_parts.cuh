@@ -13,8 +13,8 @@ namespace ruda::cuda::attention {
 
 constexpr int warps = 4, threads = warps * 32;
 constexpr int lane_elements = 8;
-constexpr int most_cluster = 16, portable_cluster = 8, most_parts = 32;
-constexpr int64_t cluster_tokens = 32768;  // histories up to here are served by one cluster
+constexpr int most_cluster = 8, most_parts = 32;
+constexpr int64_t cluster_tokens = 16384;  // histories up to here are served by one cluster
 
 // What the plans decide alike: whether a cache fits 16-byte loads, query heads that a block takes at once,
 // and into how many parts histories are cut for `blocks` blocks and caches of `tokens` tokens.
@@ -28,29 +28,19 @@ inline bool aligned(const Operand& cache) {
 
 inline int heads_at_once(uint32_t group) { return group == 1 ? 1 : group == 3 ? 3 : group <= 4 ? 4 : 8; }
 
-// Sixteen blocks need the processor groups of a whole data-centre GPU of compute capability 9 or 10.
-inline int largest_cluster(const tune::Capability& device) {
-  if (device.code_arch < 90) return 1;
-  return device.code_arch < 110 && device.multiprocessors >= 64 ? most_cluster : portable_cluster;
-}
-
 inline uint32_t auto_parts(const tune::Capability& device, int64_t blocks, int64_t tokens) {
   // Two blocks a multiprocessor keep the memory busy; a part below 64 keys is not worth its merge.
   const int64_t wanted = 2 * int64_t(device.multiprocessors) / std::max<int64_t>(blocks, 1);
   const int64_t useful = std::max<int64_t>(tokens / 64, 1);
   const int64_t parts = std::clamp<int64_t>(std::min(wanted, useful), 1, most_parts);
-  const int cluster = largest_cluster(device);
-  if (cluster == 1 || (parts > cluster && tokens > cluster_tokens)) return uint32_t(parts);
+  if (device.code_arch < 90 || (parts > most_cluster && tokens > cluster_tokens)) return uint32_t(parts);
   int64_t power = 1;
-  while (power * 2 <= std::min<int64_t>(parts, cluster)) power *= 2;
+  while (power * 2 <= std::min<int64_t>(parts, most_cluster)) power *= 2;
   return uint32_t(power);
 }
 
 // How a kernel is launched whose blocks along z form a cluster.
-inline cudaLaunchAttribute cluster_of(const void* kernel, uint32_t parts) {
-  if (parts > portable_cluster)
-    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
-               "paged_attention");
+inline cudaLaunchAttribute cluster_of(uint32_t parts) {
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeClusterDimension;
   attribute.val.clusterDim.x = attribute.val.clusterDim.y = 1;

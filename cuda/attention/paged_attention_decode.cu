@@ -5,14 +5,13 @@
 // A block serves one query, one kv head (a tile of its group) and one part of the history: every `parts`-th
 // stretch of keys, so that the first pages can be looked up before the length is known. Lanes in a row hold
 // eight elements each of a key, which is one or two 16-byte loads; a row of lanes walks its own keys with its
-// own running softmax. Rows, warps and parts are merged in ascending order. Up to sixteen parts form a
-// cluster that merges in shared memory; more go through the workspace.
+// own running softmax. Rows, warps and parts are merged in ascending order. Up to eight parts form a cluster
+// that merges in shared memory; more go through the workspace.
 #include "attention/decode_parts.cuh"
 #include "device/dependent.cuh"
 #include "runtime/visit.hpp"
 
 #include <algorithm>
-#include <bit>
 
 namespace ruda::cuda::attention {
 namespace {
@@ -141,15 +140,14 @@ void launch(const Launch& l, const Args& a, bool cluster) {
   cudaLaunchAttribute attributes[2]{};
   unsigned count = 0;
   if (a.early) attributes[count++] = early_start();
-  const auto kernel = attend_decode<C, Lanes, Heads>;
-  if (cluster) attributes[count++] = cluster_of(reinterpret_cast<const void*>(kernel), a.parts);
+  if (cluster) attributes[count++] = cluster_of(a.parts);
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
   config.blockDim = dim3(threads);
   config.stream = stream_of(l);
   config.attrs = attributes;
   config.numAttrs = count;
-  check_cuda(cudaLaunchKernelEx(&config, kernel, a, cluster), "paged_attention");
+  check_cuda(cudaLaunchKernelEx(&config, attend_decode<C, Lanes, Heads>, a, cluster), "paged_attention");
   check_launch(l);
   if (a.parts > 1 && !cluster) merge_parts(l, a);
 }
@@ -197,7 +195,7 @@ Verdict plan_decode(const Problem& p, Prepare& prep, Decode& s) {
   a.q_vectors = q.align_log2 >= 4;
   for (int axis = 0; axis < 2; ++axis)
     if (q.dim(axis) > 1 && q.stride(axis) % (16 / dtype_info(q.dtype()).block_bytes)) a.q_vectors = false;
-  s.cluster = a.parts > 1 && std::has_single_bit(a.parts) && a.parts <= uint32_t(largest_cluster(device));
+  s.cluster = device.code_arch >= 90 && (a.parts == 2 || a.parts == 4 || a.parts == 8);
   if (a.parts > 1 && !s.cluster)
     s.base.partials = prep.book<float>(q.dim(0) * q.dim(1) * a.parts * (a.value_dim + 2));
   return nullptr;

@@ -244,8 +244,7 @@ Verdict prepare_rope(const Problem& p, Prepare& prep) {
   s.heads = heads_at_once(a.group);
   const int64_t blocks = q.dim(0) * k.dim(1) * ((a.group + s.heads - 1) / s.heads);
   a.parts = auto_parts(device, blocks, keys.dim(0) * keys.dim(1));
-  if (a.parts > uint32_t(largest_cluster(device)))
-    return "histories that are cut into more parts than a cluster has";
+  if (a.parts > most_cluster) return "histories that are cut into more than eight parts";
   s.cluster = a.parts > 1;
   s.fresh.page_shift = page_shift(int(a.page_size));
   s.fresh.k_row = k.stride(0), s.fresh.k_head = k.stride(1);
@@ -262,9 +261,8 @@ void launch_rope(const Launch& l, Args& a, Fresh& f) {
   cudaLaunchAttribute attributes[2]{};
   unsigned count = 0;
   if (a.early) attributes[count++] = early_start();
-  const void* const kernel = reinterpret_cast<const void*>(rope_attend<C, Lanes, Heads>);
   bool cluster = s.cluster;
-  if (cluster) attributes[count++] = cluster_of(kernel, a.parts);
+  if (cluster) attributes[count++] = cluster_of(a.parts);
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(s.rows, a.q_heads / a.group * tiles, a.parts);
   config.blockDim = dim3(threads);
@@ -272,7 +270,9 @@ void launch_rope(const Launch& l, Args& a, Fresh& f) {
   config.attrs = attributes;
   config.numAttrs = count;
   void* arguments[] = {&a, &f, const_cast<Rotary*>(&s.rotary), &cluster};
-  check_cuda(cudaLaunchKernelExC(&config, kernel, arguments), "rope_attention");
+  check_cuda(
+      cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(rope_attend<C, Lanes, Heads>), arguments),
+      "rope_attention");
 }
 
 template <class C, int Lanes>

@@ -46,15 +46,11 @@ struct Turn {
   float c, s;
 };
 
-// Beyond 2^50 the reduction of turn_by() has no bits left. Not inlined: it is hardly ever called, and large.
-static __device__ __noinline__ double2 far_cos_sin(double angle) { return {cos(angle), sin(angle)}; }
-
 __device__ inline Turn turn_by(const Rotary& r, double angle) {
-  if (fabs(angle) > 0x1p50) {
-    const double2 far = far_cos_sin(angle);
-    return {float(far.x) * r.factor, float(far.y) * (r.inverse ? -r.factor : r.factor)};
-  }
-  const double turns = rint(angle * 0.15915494309189533577);
+  constexpr double part = 0.15915494309189533577;  // 1 / (2 pi)
+  // Beyond 2^50 an angle is known to an eighth of a radian at best, and the reduction below has no bits left.
+  while (fabs(angle) > 0x1p50) angle = fma(-rint(angle * part), 0x1.921fb54442d18p+2, angle);
+  const double turns = rint(angle * part);
   const float reduced = float((angle - turns * 0x1.921fb544p+2) - turns * 0x1.0b4611a626331p-32);
   return {cosf(reduced) * r.factor, sinf(reduced) * (r.inverse ? -r.factor : r.factor)};
 }
