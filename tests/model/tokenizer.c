@@ -411,13 +411,47 @@ static void refuses_tables(void** state) {
   expect_refused(&t, RUDA_E_FORMAT, "is of type u32, expected boolean");
 }
 
+/* What next_text promises needs a limit for every token: counted as decoded, with 3 bytes for each that is no
+ * UTF-8. */
+static void limits_every_token(void** state) {
+  (void)state;
+  static const struct {
+    const char* letter; /* in the byte alphabet */
+    size_t most;        /* letters */
+  } cases[] = {{"a", 1020}, {"\xC4\xA0", 1020} /* a space */, {"\xC3\xBF", 340} /* byte 0xFF */};
+  const char** tokens = malloc(COUNT(golden_tokens) * sizeof *tokens);
+  assert_non_null(tokens);
+  for (size_t i = 0; i < COUNT(cases); ++i) {
+    char text[2 * 1021 + 1] = "";
+    for (size_t k = 0; k < cases[i].most; ++k) strcat(text, cases[i].letter);
+    memcpy(tokens, golden_tokens, sizeof golden_tokens);
+    tokens[300] = text;
+    tables t = golden("smollm");
+    t.tokens = tokens;
+    t.merges = golden_merges;
+    t.merge_count = 0;
+    ruda_tokenizer tokenizer;
+    assert_int_equal(open_tables(&t, &tokenizer), RUDA_OK);
+    char out[1025];
+    uint64_t needed;
+    const int32_t one = 300;
+    assert_int_equal(ruda_tokenizer_decode(tokenizer, &one, 1, 0, out, sizeof out, &needed), RUDA_OK);
+    assert_int_equal(needed, 1021);
+    ruda_release(tokenizer);
+    strcat(text, cases[i].letter);
+    expect_refused(&t, RUDA_E_FORMAT, i == 2 ? "token 300 has 1023 bytes" : "token 300 has 1021 bytes");
+    expect_refused(&t, RUDA_E_FORMAT, "at most 1020 are allowed");
+  }
+  free(tokens);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gives_golden_tokens),      cmocka_unit_test(describes_itself),
       cmocka_unit_test(keeps_control_tokens_out), cmocka_unit_test(keeps_to_buffers),
       cmocka_unit_test(streams_whole_characters), cmocka_unit_test(carries_any_bytes),
       cmocka_unit_test(takes_long_runs),          cmocka_unit_test(merges_scored_pieces),
-      cmocka_unit_test(refuses_tables),
+      cmocka_unit_test(refuses_tables),           cmocka_unit_test(limits_every_token),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
