@@ -142,8 +142,9 @@ RUDA_API ruda_status RUDA_CALL ruda_session_next_text(ruda_session session, char
                                                       uint64_t* out_needed, int32_t* out_token) RUDA_NX;
 
 /** Copies what ruda_session_next_text holds back and ruda_session_generate kept, and forgets it: for an end
- *  that the caller chose, such as its own limit of tokens. The bytes of a character that was not finished become one U+FFFD; mostly there
- *  are none. Tokens and cache stay as they are. Same buffer rule as ruda_session_next_text.
+ *  that the caller chose, such as its own limit of tokens. The bytes of a character that was not finished
+ *  become one U+FFFD; mostly there are none. Tokens and cache stay as they are. Same buffer rule as
+ *  ruda_session_next_text.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (capacity too small). [S] */
 RUDA_API ruda_status RUDA_CALL ruda_session_flush_text(ruda_session session, char* text, uint64_t capacity,
                                                        uint64_t* out_needed) RUDA_NX;

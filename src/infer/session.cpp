@@ -156,8 +156,8 @@ uint32_t Session::generate(const ruda_generate_options& options, const StopSign&
       step = next(stop, made + 1 != options.max_new_tokens);
     std::string text = filter.push(take_text(step));
     if (filter.stopped()) step.finish = RUDA_FINISH_STOP;
-    // While generation goes on, what may begin a stop text is the session's: an end by the callback, by cancel
-    // or by a failure does not lose it.
+    // While generation goes on, what may begin a stop text is the session's: an end by the callback, by
+    // cancel or by a failure does not lose it.
     if (step.finish == RUDA_FINISH_NONE)
       kept_ = filter.finish();
     else

@@ -11,8 +11,8 @@ namespace {
 
 using store::quoted;
 
-// What a session gives for one token is at most 1024 bytes: this, and the replacement character for an unfinished
-// one before it.
+// What a session gives for one token is at most 1024 bytes: this, and the replacement character for an
+// unfinished one before it.
 constexpr size_t max_token_bytes = 1020;
 
 class BpeSink : public PieceSink {
