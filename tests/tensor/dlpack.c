@@ -1,4 +1,4 @@
-/* tests/tensor/dlpack.c - tensors of other libraries by DLPack: layouts, refusals, and when they are freed. */
+/* tests/tensor/dlpack.c - tensors of other libraries by DLPack: layouts, refusals, and who frees them. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/expect.h"
 
