@@ -265,6 +265,42 @@ static void keeps_the_workspace_apart(void** state) {
   OK(ruda_release(plan));
 }
 
+/* An integer for the one scalar of `binary`: taken where a double holds it. */
+static void converts_integers(void** state) {
+  struct run* r = *state;
+  static const int64_t one[1] = {1};
+  const ruda_tensor_desc desc = tensor_desc(RUDA_F64, 1, one);
+  ruda_binary_desc binary = RUDA_BINARY_DESC_INIT;
+  ruda_plan plan = NULL;
+  ruda_tensor x = new_tensor(r->context, RUDA_F64, 1, one), y = new_tensor(r->context, RUDA_F64, 1, one);
+  binary.op = RUDA_BINARY_ADD;
+  binary.a = &desc;
+  OK(ruda_binary_plan_create(r->context, &binary, &plan));
+  OK(ruda_tensor_fill(r->stream, x, 0));
+  ruda_binding b[3] = {bind_tensor(RUDA_BINARY_A, x),
+                       bind_tensor(RUDA_BINARY_Y, y),
+                       {RUDA_BINARY_SCALAR, RUDA_BIND_I64, {NULL}}};
+  const int64_t held[] = {0, 2, -7, (int64_t)1 << 53, -((int64_t)1 << 60) - 256, INT64_MIN};
+  const int64_t others[] = {((int64_t)1 << 53) + 1, INT64_MAX, INT64_MIN + 1, ((int64_t)1 << 60) + 1};
+  for (size_t i = 0; i < sizeof held / sizeof *held; ++i) {
+    double got = 0.5;
+    b[2].v.i64 = held[i];
+    OK(ruda_plan_execute(plan, r->stream, NULL, b, 3, NULL));
+    OK(ruda_tensor_read(r->stream, y, &got, sizeof got));
+    assert_true(got == (double)held[i]);
+  }
+  for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
+    char text[96];
+    snprintf(text, sizeof text, "bindings[2] (scalar): is the integer %lld, which no double holds",
+             (long long)others[i]);
+    b[2].v.i64 = others[i];
+    FAILS(ruda_plan_execute(plan, r->stream, NULL, b, 3, NULL), RUDA_E_ARGUMENT, 3, text);
+  }
+  OK(ruda_release(plan));
+  OK(ruda_release(x));
+  OK(ruda_release(y));
+}
+
 static void checks_options(void** state) {
   struct run* r = *state;
   ruda_exec_opts opts = {(uint32_t)sizeof opts, 1, NULL, 0};
@@ -405,6 +441,7 @@ int main(void) {
       CASE(notices_overlap),
       CASE(checks_workspaces),
       CASE(keeps_the_workspace_apart),
+      CASE(converts_integers),
       CASE(checks_options),
       CASE(stops_before_it_starts),
       CASE(stops_in_the_middle),
