@@ -86,7 +86,8 @@ RUDA_API ruda_status RUDA_CALL ruda_backend_report(char* text, uint64_t capacity
 /** Makes a context: one device of one backend with its caches, threads and log. Several devices need several
  *  contexts. The caller releases it; it lives on until its last child is released. A CPU context uses the
  *  best instruction set of the processor, or that which the environment variable RUDA_CPU_ISA names: scalar,
- *  sse4, avx2, avx512, avx512bf16 or amx, on Arm scalar or neon.
+ *  sse4, avx2, avx512, avx512bf16 or amx, on Arm scalar or neon. It counts once a process, as it is when the
+ *  first context is made; empty is as not set.
  *  Status: RUDA_E_NULL, RUDA_E_ARGUMENT (unknown backend, device out of range, RUDA_CPU_ISA names an unknown
  *  or absent instruction set), RUDA_E_STRUCT_TOO_NEW, RUDA_E_BACKEND_MISSING, RUDA_E_NOT_BUILT,
  *  RUDA_E_OOM_HOST. [T] */

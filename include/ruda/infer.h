@@ -134,21 +134,26 @@ RUDA_API ruda_status RUDA_CALL ruda_session_prompt_chat(ruda_session session,
 RUDA_API ruda_status RUDA_CALL ruda_session_next(ruda_session session, int32_t* out_token) RUDA_NX;
 
 /** The pull form with text: as ruda_session_next, and copies the whole UTF-8 characters that are complete by
- *  now (may be none; at the end, what was held back). A token gives at most 1024 bytes. Same buffer rule as
- *  ruda_backend_report, but a capacity below 1025 is RUDA_E_ARGUMENT. A failing call leaves
- *  `text` as it was. [S] */
+ *  now (may be none; at the end, what was held back). A token gives at most 1024 bytes, what an unfinished
+ *  character before it adds included. Text that ruda_session_generate kept comes first. Same buffer rule as
+ *  ruda_backend_report, but a capacity below 1025 and the bytes of kept text is RUDA_E_ARGUMENT: *out_needed
+ *  is then what it must be. A failing call takes no token and leaves `text` as it was. [S] */
 RUDA_API ruda_status RUDA_CALL ruda_session_next_text(ruda_session session, char* text, uint64_t capacity,
                                                       uint64_t* out_needed, int32_t* out_token) RUDA_NX;
 
-/** Copies what ruda_session_next_text holds back and forgets it: for an end that the caller chose, such as
- *  its own limit of tokens. The bytes of a character that was not finished become one U+FFFD; mostly there
- *  are none. Tokens and cache stay as they are. Same buffer rule as ruda_session_next_text.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (capacity below 1025). [S] */
+/** Copies what ruda_session_next_text holds back and ruda_session_generate kept, and forgets it: for an end
+ *  that the caller chose, such as its own limit of tokens. The bytes of a character that was not finished
+ *  become one U+FFFD; mostly there are none. Tokens and cache stay as they are. Same buffer rule as
+ *  ruda_session_next_text.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (capacity too small). [S] */
 RUDA_API ruda_status RUDA_CALL ruda_session_flush_text(ruda_session session, char* text, uint64_t capacity,
                                                        uint64_t* out_needed) RUDA_NX;
 
 /** Generates until something ends it; *out_finish says what. options NULL = all defaults; out_finish may be
- *  NULL.
+ *  NULL. Text that may begin a stop text is held back until it is known. The end of the turn, max_new_tokens
+ *  and a full capacity deliver it. When the callback, a cancel or a failure ends the call, the session keeps
+ *  it: the next ruda_session_generate (where a stop text may begin in it), ruda_session_next_text or
+ *  ruda_session_flush_text gives it first, and a prompt or ruda_session_rewind forgets it.
  *  Status: as ruda_session_next, RUDA_E_ARGUMENT (a stop text that is empty or not UTF-8), RUDA_E_CANCELLED
  *  (the session keeps what was generated), RUDA_E_STRUCT_TOO_NEW. [S] */
 RUDA_API ruda_status RUDA_CALL ruda_session_generate(ruda_session session,

@@ -59,7 +59,7 @@ typedef struct ruda_tokenizer_info {
  *  The same tokens as the Hugging Face tokenizers of these models; a text is not normalised. Status:
  *  RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT (flags), RUDA_E_NOT_FOUND (a key is
  *  missing), RUDA_E_UNSUPPORTED (another model or an unknown split), RUDA_E_FORMAT (tables contradict each
- *  other), RUDA_E_OOM_HOST. [T] */
+ *  other, a token of over 1020 bytes of UTF-8, a special one of over 1024), RUDA_E_OOM_HOST. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tokenizer_from_store(ruda_store store, const ruda_tokenizer_desc* desc,
                                                          ruda_tokenizer* out) RUDA_NX;
 

@@ -48,7 +48,7 @@ enum {
   RUDA_BIND_TENSOR = 0,
   RUDA_BIND_HANDLE = 1, /* any other handle: a schedule, a routing, weights, ... */
   RUDA_BIND_F64 = 2,
-  RUDA_BIND_I64 = 3
+  RUDA_BIND_I64 = 3 /* also for a slot of a double, where a double holds the integer exactly */
 };
 
 /** Ties a value to a slot of a plan. 16 bytes, frozen. */
@@ -110,9 +110,10 @@ RUDA_API ruda_status RUDA_CALL ruda_plan_explain(ruda_plan plan, char* text, uin
 
 /** Runs a plan on a stream with the values bound to its slots. Every slot that is not optional is bound once;
  *  a tensor's dtype, shape and strides are those that the plan was made for. Outputs may not overlap other
- *  operands unless the operator's page allows it. workspace NULL = drawn from the context. On any error
- *  before submission nothing is written. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (slot
- *  unknown, bound twice, missing, wrong kind, read-only output, other context), RUDA_E_SHAPE, RUDA_E_DTYPE,
+ *  operands unless the operator's page allows it; no operand may overlap the bytes of the workspace that the
+ *  plan needs. workspace NULL = drawn from the context. On any error before submission nothing is written.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (slot unknown, bound twice, missing, wrong kind,
+ *  an integer that no double holds, read-only output, other context), RUDA_E_SHAPE, RUDA_E_DTYPE,
  *  RUDA_E_OVERLAP, RUDA_E_INDEX (CPU), RUDA_E_STATE (a bound object is not ready), RUDA_E_STRUCT_TOO_NEW,
  *  RUDA_E_WORKSPACE, RUDA_E_WRONG_STREAM, RUDA_E_STREAM_POISONED, RUDA_E_CAPTURE_UNSAFE, RUDA_E_CANCELLED,
  *  RUDA_E_TIMEOUT, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK (the caller's allocator

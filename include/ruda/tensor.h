@@ -146,7 +146,8 @@ RUDA_API ruda_status RUDA_CALL ruda_tensor_read(ruda_stream stream, ruda_tensor 
                                                 uint64_t bytes) RUDA_NX;
 
 /** Sets every element to `value`, converted to the dtype (round to nearest even; integers saturate; NaN
- *  becomes 0 in an integer). Status: as ruda_tensor_write, also without gaps; RUDA_E_DTYPE for block
+ *  becomes 0 in an integer). A double holds not every integer beyond 2^53: such elements of I64 and U64 are
+ *  set by ruda_tensor_write. Status: as ruda_tensor_write, also without gaps; RUDA_E_DTYPE for block
  *  formats. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_fill(ruda_stream stream, ruda_tensor tensor, double value) RUDA_NX;
 

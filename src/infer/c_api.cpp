@@ -14,10 +14,15 @@ namespace {
 
 constexpr uint64_t text_capacity = 1025;  // of ruda_session_next_text: longest token and the NUL
 
-void check_text(char* text, uint64_t capacity) {
+// Nothing is taken from the session where the buffer may be too short for it.
+void check_text(const Session& session, char* text, uint64_t capacity, uint64_t* out_needed) {
   RUDA_CHECK(text, RUDA_E_NULL, 1, "text is NULL");
-  RUDA_CHECK(capacity >= text_capacity, RUDA_E_ARGUMENT, 2, "capacity is %llu, expected at least %llu",
-             (unsigned long long)capacity, (unsigned long long)text_capacity);
+  const uint64_t least = text_capacity + session.kept_bytes();
+  if (capacity < least && out_needed) *out_needed = least;
+  RUDA_CHECK(capacity >= least, RUDA_E_ARGUMENT, 2,
+             "capacity is %llu, expected at least %llu (%llu bytes of text wait)",
+             (unsigned long long)capacity, (unsigned long long)least,
+             (unsigned long long)session.kept_bytes());
 }
 
 // One call on a session: it stays alive and takes no other call meanwhile.
@@ -126,7 +131,7 @@ ruda_status ruda_session_next_text(ruda_session session, char* text, uint64_t ca
     if (out_token) *out_token = -1;
     const Use use(session);
     Session& s = *use;
-    check_text(text, capacity);
+    check_text(s, text, capacity, out_needed);
     const Session::Next step = s.next(StopSign{});
     text_out(s.take_text(step), text, capacity, out_needed, 1);
     if (out_token) *out_token = step.token;
@@ -140,7 +145,7 @@ ruda_status ruda_session_flush_text(ruda_session session, char* text, uint64_t c
     if (out_needed) *out_needed = 0;
     const Use use(session);
     Session& s = *use;
-    check_text(text, capacity);
+    check_text(s, text, capacity, out_needed);
     text_out(s.rest(), text, capacity, out_needed, 1);
   });
 }

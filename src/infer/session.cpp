@@ -51,7 +51,7 @@ void Session::prompt(std::span<const int32_t> tokens, ruda_progress_fn progress,
   prompt_seconds_ = generate_seconds_ = 0;
   generated_tokens_ = 0;
   finish_ = RUDA_FINISH_NONE;
-  stream_ = text::TextStream(RUDA_DECODE_SKIP_SPECIAL);
+  forget_text();
   const Stopwatch watch(prompt_seconds_);
 
   // Keep the common beginning, but compute at least the last token: its logits are wanted.
@@ -127,7 +127,20 @@ std::string Session::take_text(const Next& step) {
   std::string text;
   if (step.token >= 0) text = stream_.push(model_->tokenizer(), step.token);
   if (step.finish != RUDA_FINISH_NONE) text += stream_.finish();
+  text.insert(0, kept_);
+  kept_.clear();
   return text;
+}
+
+std::string Session::rest() {
+  std::string text = kept_ + stream_.finish();
+  kept_.clear();
+  return text;
+}
+
+void Session::forget_text() {
+  stream_ = text::TextStream(RUDA_DECODE_SKIP_SPECIAL);
+  kept_.clear();
 }
 
 uint32_t Session::generate(const ruda_generate_options& options, const StopSign& stop) {
@@ -143,7 +156,12 @@ uint32_t Session::generate(const ruda_generate_options& options, const StopSign&
       step = next(stop, made + 1 != options.max_new_tokens);
     std::string text = filter.push(take_text(step));
     if (filter.stopped()) step.finish = RUDA_FINISH_STOP;
-    if (step.finish != RUDA_FINISH_NONE && !filter.stopped()) text += filter.finish();
+    // While generation goes on, what may begin a stop text is the session's: an end by the callback, by
+    // cancel or by a failure does not lose it.
+    if (step.finish == RUDA_FINISH_NONE)
+      kept_ = filter.finish();
+    else
+      text += filter.finish();
     if ((step.token >= 0 || !text.empty()) && deliver(text, step.token) != 0 &&
         step.finish == RUDA_FINISH_NONE)
       step.finish = RUDA_FINISH_CALLBACK;
@@ -162,7 +180,7 @@ void Session::rewind(uint64_t count) {
     decoder_.forget_choices();
   }
   tokens_.resize(count);
-  stream_ = text::TextStream(RUDA_DECODE_SKIP_SPECIAL);
+  forget_text();
 }
 
 void Session::info(ruda_session_info& info) const {

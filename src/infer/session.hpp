@@ -40,10 +40,12 @@ class Session final : public Object {
   };
   // more: another call is likely, so the device may go ahead.
   Next next(const StopSign& stop, bool more = true);
-  // Text that became certain with the token just returned by next().
+  // Text that became certain with the token just returned by next(), after what generate() kept.
   std::string take_text(const Next& step);
   // Text that is held back until more tokens come: an end that the caller chose gives it out.
-  std::string rest() { return stream_.finish(); }
+  std::string rest();
+  // Bytes that generate() held back, as they may begin a stop text, and did not deliver before it was ended.
+  uint64_t kept_bytes() const { return kept_.size(); }
   uint32_t generate(const ruda_generate_options& options, const StopSign& stop);
   void rewind(uint64_t count);
   void info(ruda_session_info& info) const;
@@ -53,6 +55,7 @@ class Session final : public Object {
   Decoder decoder_;
   Sampler sampler_;
   void compute_pending(const StopSign& stop);
+  void forget_text();
   // The device's choice; `more` submits the step that follows it first.
   int32_t take_choice(bool more);
 
@@ -61,6 +64,7 @@ class Session final : public Object {
   bool pending_ = false;         // the last token was chosen and not yet computed
   bool has_logits_ = false;
   text::TextStream stream_{RUDA_DECODE_SKIP_SPECIAL};
+  std::string kept_;  // out of stream_ and not delivered
   uint32_t finish_ = RUDA_FINISH_NONE;
   uint64_t prompt_tokens_ = 0, reused_tokens_ = 0, generated_tokens_ = 0;
   double prompt_seconds_ = 0, generate_seconds_ = 0;

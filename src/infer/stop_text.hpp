@@ -13,7 +13,7 @@ class StopText {
   StopText(const char* const* stops, uint32_t count);
   // What is certain not to belong to a stop sequence; the text before one when it appears.
   std::string push(const std::string& text);
-  // The rest, when generation ends otherwise.
+  // What is held back, which it then forgets: empty after a stop sequence.
   std::string finish();
   bool stopped() const { return stopped_; }
 

@@ -74,6 +74,20 @@ Tensor& check_tensor(const Program& program, const Stream& stream, const ruda_bi
   return tensor;
 }
 
+// An integer for a slot of a double, where a double holds it; nothing else is converted.
+double exact_double(const ruda_binding& binding, uint32_t index, const Operand& operand) {
+  RUDA_CHECK(operand.role == Role::scalar_f64 && binding.kind == RUDA_BIND_I64, RUDA_E_ARGUMENT, arg_bindings,
+             "bindings[%u] (%s): kind is %u, expected %u", index, operand.name, binding.kind,
+             operand.bind_kind());
+  const int64_t given = binding.v.i64;
+  const double value = double(given);
+  // 2^63 itself is what the largest integers round to, and no integer.
+  RUDA_CHECK(value < 0x1p63 && int64_t(value) == given, RUDA_E_ARGUMENT, arg_bindings,
+             "bindings[%u] (%s): is the integer %lld, which no double holds: expected a double", index,
+             operand.name, (long long)given);
+  return value;
+}
+
 // Memory of an output meets that of another operand: legal for the very tensor where the operator allows it,
 // and where no byte is shared.
 void check_overlap(const Problem& problem, int out, const Tensor& output, int s, const Tensor& other) {
@@ -112,9 +126,10 @@ inline void check_bindings(const Program& program, Stream& stream, const ruda_bi
     RUDA_CHECK(!(bound >> slot & 1), RUDA_E_ARGUMENT, arg_bindings, "bindings[%u] (%s): slot is bound twice",
                i, operand.name);
     bound |= 1u << slot;
-    RUDA_CHECK(binding.kind == operand.bind_kind(), RUDA_E_ARGUMENT, arg_bindings,
-               "bindings[%u] (%s): kind is %u, expected %u", i, operand.name, binding.kind,
-               operand.bind_kind());
+    if (binding.kind != operand.bind_kind()) [[unlikely]] {
+      slots[slot].f64 = exact_double(binding, i, operand);
+      continue;
+    }
     if (operand.is_tensor()) {
       Tensor& tensor = check_tensor(program, stream, binding, i, operand);
       const Layout& layout = tensor.layout();
@@ -159,6 +174,20 @@ inline void check_workspace(const Workspace& workspace, uint64_t needed, const C
              (unsigned long long)needed);
 }
 
+// The bytes of a workspace that the plan uses meet no operand's: a kernel would read or write both at once.
+void check_scratch(const Problem& problem, const Workspace& workspace, uint64_t needed,
+                   Tensor* const* tensors) {
+  const std::byte* const data = workspace.storage->data();
+  const Span scratch{data, data + needed};
+  for (uint32_t s = 0; s < problem.operands.size(); ++s) {
+    if (!tensors[s]) continue;
+    const Layout& layout = tensors[s]->layout();
+    const Span span{tensors[s]->data() + layout.low_bytes, tensors[s]->data() + layout.high_bytes};
+    RUDA_CHECK(span.begin == span.end || !span.overlaps(scratch), RUDA_E_OVERLAP, arg_workspace,
+               "%s: memory of the workspace overlaps %s", problem.op->name, problem.operands[s].name);
+  }
+}
+
 }  // namespace
 
 void execute(const Program& program, Stream& stream, Workspace* workspace, const ruda_binding* bindings,
@@ -172,6 +201,7 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
   const uint64_t needed = program.workspace_bytes();
   if (workspace) {
     check_workspace(*workspace, needed, *problem.context);
+    if (needed) check_scratch(problem, *workspace, needed, tensors);
     if (problem.context->asynchronous())
       workspace->storage->check_stream(stream, true, arg_workspace, "workspace");
   }

@@ -411,13 +411,119 @@ static void refuses_tables(void** state) {
   expect_refused(&t, RUDA_E_FORMAT, "is of type u32, expected boolean");
 }
 
+/* What next_text promises needs a limit for every token: counted as decoded, with 3 bytes for each that is no
+ * UTF-8. */
+static void limits_every_token(void** state) {
+  (void)state;
+  static const struct {
+    const char* letter; /* in the byte alphabet */
+    size_t most;        /* letters */
+  } cases[] = {{"a", 1020}, {"\xC4\xA0", 1020} /* a space */, {"\xC3\xBF", 340} /* byte 0xFF */};
+  const char** tokens = malloc(COUNT(golden_tokens) * sizeof *tokens);
+  assert_non_null(tokens);
+  for (size_t i = 0; i < COUNT(cases); ++i) {
+    char text[2 * 1021 + 1] = "";
+    for (size_t k = 0; k < cases[i].most; ++k) strcat(text, cases[i].letter);
+    memcpy(tokens, golden_tokens, sizeof golden_tokens);
+    tokens[300] = text;
+    tables t = golden("smollm");
+    t.tokens = tokens;
+    t.merges = golden_merges;
+    t.merge_count = 0;
+    ruda_tokenizer tokenizer;
+    assert_int_equal(open_tables(&t, &tokenizer), RUDA_OK);
+    char out[1025];
+    uint64_t needed;
+    const int32_t one = 300;
+    assert_int_equal(ruda_tokenizer_decode(tokenizer, &one, 1, 0, out, sizeof out, &needed), RUDA_OK);
+    assert_int_equal(needed, 1021);
+    ruda_release(tokenizer);
+    strcat(text, cases[i].letter);
+    expect_refused(&t, RUDA_E_FORMAT, i == 2 ? "token 300 has 1023 bytes" : "token 300 has 1021 bytes");
+    expect_refused(&t, RUDA_E_FORMAT, "at most 1020 are allowed");
+  }
+  free(tokens);
+}
+
+typedef struct around {
+  const char* text;
+  int count;
+  int32_t tokens[20];
+} around;
+
+/* Any text holds a user-defined token, without RUDA_ENCODE_PARSE_SPECIAL, and decoding keeps it. */
+static void gives_around(const tables* t, const around* cases, size_t count, const char* extra) {
+  ruda_tokenizer tokenizer;
+  assert_int_equal(open_tables(t, &tokenizer), RUDA_OK);
+  for (size_t i = 0; i < count; ++i) {
+    int32_t found[32];
+    uint64_t n = 0;
+    char text[128], want[128];
+    assert_int_equal(ruda_tokenizer_encode(tokenizer, cases[i].text, strlen(cases[i].text), 0, found, 32, &n),
+                     RUDA_OK);
+    assert_int_equal(n, cases[i].count);
+    assert_memory_equal(found, cases[i].tokens, n * sizeof *found);
+    assert_int_equal(
+        ruda_tokenizer_decode(tokenizer, found, n, RUDA_DECODE_SKIP_SPECIAL, text, sizeof text, NULL),
+        RUDA_OK);
+    const char* const tag = strstr(cases[i].text, "<|im_start|>");
+    const int before = tag ? (int)(tag - cases[i].text) + 12 : 0;
+    snprintf(want, sizeof want, "%.*s%s%s", before, cases[i].text, extra, cases[i].text + before);
+    assert_string_equal(text, want);
+  }
+  ruda_release(tokenizer);
+}
+
+/* As the tokenizers package gives them with AddedToken(special=False, normalized=False). */
+static void finds_user_defined_tokens(void** state) {
+  (void)state;
+  tables t = golden("smollm");
+  uint32_t* types = calloc(t.token_count, sizeof *types);
+  assert_non_null(types);
+  for (size_t i = 0; i < t.token_count; ++i) types[i] = i + t.special_count >= t.token_count ? 4 : 1;
+  t.types = types;
+  static const around pairs[] = {
+      {"<|im_start|>user\nhi<|im_end|> there", 11, {560, 84, 82, 272, 198, 71, 72, 561, 309, 272, 68}},
+      {"Hello<|im_end|> world", 9, {39, 68, 294, 78, 561, 220, 86, 274, 411}},
+      {"<|im_start|> Hello, world!<|im_end|>12  x",
+       18,
+       {560, 220, 39, 68, 294, 78, 11, 220, 86, 274, 411, 0, 561, 16, 17, 220, 220, 87}},
+  };
+  gives_around(&t, pairs, COUNT(pairs), "");
+  free(types);
+
+  /* Scored pieces put a space before each part of the text, which decoding takes from the first only. */
+  static const char* const tokens[] = {
+      "<unk>", "<s>", "</s>",           "\xE2\x96\x81",     "u",    "s",           "e", "r",
+      "us",    "er",  "\xE2\x96\x81us", "\xE2\x96\x81user", "user", "<|im_start|>"};
+  static const uint32_t scored_types[] = {2, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4};
+  static const float scores[] = {0, 0, 0, -9, -20, -21, -22, -23, -3, -4, -3.5f, -1, -2, 0};
+  t = (tables){.model = "llama",
+               .tokens = tokens,
+               .types = scored_types,
+               .scores = scores,
+               .token_count = COUNT(tokens)};
+  static const around pieces[] = {
+      {"<|im_start|>user", 2, {13, 11}},
+      {"user<|im_start|>user", 3, {11, 13, 11}},
+      {"<|im_start|> user", 3, {13, 3, 11}},
+  };
+  gives_around(&t, pieces, COUNT(pieces), " ");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gives_golden_tokens),      cmocka_unit_test(describes_itself),
-      cmocka_unit_test(keeps_control_tokens_out), cmocka_unit_test(keeps_to_buffers),
-      cmocka_unit_test(streams_whole_characters), cmocka_unit_test(carries_any_bytes),
-      cmocka_unit_test(takes_long_runs),          cmocka_unit_test(merges_scored_pieces),
+      cmocka_unit_test(gives_golden_tokens),
+      cmocka_unit_test(describes_itself),
+      cmocka_unit_test(keeps_control_tokens_out),
+      cmocka_unit_test(keeps_to_buffers),
+      cmocka_unit_test(streams_whole_characters),
+      cmocka_unit_test(carries_any_bytes),
+      cmocka_unit_test(takes_long_runs),
+      cmocka_unit_test(merges_scored_pieces),
       cmocka_unit_test(refuses_tables),
+      cmocka_unit_test(limits_every_token),
+      cmocka_unit_test(finds_user_defined_tokens),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -216,6 +216,91 @@ static void checks_workspaces(void** state) {
   OK(ruda_release(workspace));
 }
 
+/* A workspace over memory of an operand; the plan needs some for the partial sums of long rows. */
+static void keeps_the_workspace_apart(void** state) {
+  struct run* r = *state;
+  enum { long_rows = 2, long_cols = 200000, x_bytes = 1600000, y_at = 1600256, room = 1 << 18 };
+  static const int64_t long_shape[2] = {long_rows, long_cols}, sums[1] = {long_rows};
+  _Alignas(256) static unsigned char memory[y_at + 2 * room];
+  const ruda_tensor_desc xd = tensor_desc(RUDA_F32, 2, long_shape), yd = tensor_desc(RUDA_F32, 1, sums);
+  ruda_reduce_desc desc = RUDA_REDUCE_DESC_INIT;
+  ruda_plan_info info = RUDA_PLAN_INFO_INIT;
+  ruda_plan plan = NULL;
+  ruda_tensor x = NULL, y = NULL;
+  desc.op = RUDA_REDUCE_SUM;
+  desc.x = &xd;
+  desc.axes = 2;
+  OK(ruda_reduce_plan_create(r->context, &desc, &plan));
+  OK(ruda_plan_query(plan, &info));
+  assert_in_range(info.workspace_bytes, 1, room);
+  OK(ruda_tensor_wrap(r->context, &xd, memory, x_bytes, NULL, NULL, &x));
+  ruda_binding both[2] = {bind_tensor(RUDA_REDUCE_X, x), bind_tensor(RUDA_REDUCE_X, x)};
+  /* Where the output lies, where the workspace does, and whose memory they share. */
+  const uint64_t tail = (info.workspace_bytes + 3) / 4 * 4; /* the first bytes behind those in use */
+  const struct {
+    uint64_t y, workspace;
+    const char* meets;
+  } cases[] = {
+      {y_at, y_at, "y"},         {y_at + tail - 4, y_at, "y"}, {y_at, 0, "x"},           {y_at, 1599744, "x"},
+      {y_at + room, y_at, NULL}, {y_at + tail, y_at, NULL},    {y_at, y_at + 256, NULL},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    ruda_workspace workspace = NULL;
+    OK(ruda_tensor_wrap(r->context, &yd, memory + cases[i].y, 8, NULL, NULL, &y));
+    OK(ruda_workspace_wrap(r->context, memory + cases[i].workspace, room, &workspace));
+    both[1] = bind_tensor(RUDA_REDUCE_Y, y);
+    memory[cases[i].y] = 7;
+    if (cases[i].meets) {
+      char text[64];
+      snprintf(text, sizeof text, "reduce: memory of the workspace overlaps %s", cases[i].meets);
+      FAILS(ruda_plan_execute(plan, r->stream, workspace, both, 2, NULL), RUDA_E_OVERLAP, 2, text);
+      assert_int_equal(memory[cases[i].y], 7);
+    } else {
+      OK(ruda_plan_execute(plan, r->stream, workspace, both, 2, NULL));
+    }
+    OK(ruda_release(workspace));
+    OK(ruda_release(y));
+  }
+  OK(ruda_release(x));
+  OK(ruda_release(plan));
+}
+
+/* An integer for the one scalar of `binary`: taken where a double holds it. */
+static void converts_integers(void** state) {
+  struct run* r = *state;
+  static const int64_t one[1] = {1};
+  const ruda_tensor_desc desc = tensor_desc(RUDA_F64, 1, one);
+  ruda_binary_desc binary = RUDA_BINARY_DESC_INIT;
+  ruda_plan plan = NULL;
+  ruda_tensor x = new_tensor(r->context, RUDA_F64, 1, one), y = new_tensor(r->context, RUDA_F64, 1, one);
+  binary.op = RUDA_BINARY_ADD;
+  binary.a = &desc;
+  OK(ruda_binary_plan_create(r->context, &binary, &plan));
+  OK(ruda_tensor_fill(r->stream, x, 0));
+  ruda_binding b[3] = {bind_tensor(RUDA_BINARY_A, x),
+                       bind_tensor(RUDA_BINARY_Y, y),
+                       {RUDA_BINARY_SCALAR, RUDA_BIND_I64, {NULL}}};
+  const int64_t held[] = {0, 2, -7, (int64_t)1 << 53, -((int64_t)1 << 60) - 256, INT64_MIN};
+  const int64_t others[] = {((int64_t)1 << 53) + 1, INT64_MAX, INT64_MIN + 1, ((int64_t)1 << 60) + 1};
+  for (size_t i = 0; i < sizeof held / sizeof *held; ++i) {
+    double got = 0.5;
+    b[2].v.i64 = held[i];
+    OK(ruda_plan_execute(plan, r->stream, NULL, b, 3, NULL));
+    OK(ruda_tensor_read(r->stream, y, &got, sizeof got));
+    assert_true(got == (double)held[i]);
+  }
+  for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
+    char text[96];
+    snprintf(text, sizeof text, "bindings[2] (scalar): is the integer %lld, which no double holds",
+             (long long)others[i]);
+    b[2].v.i64 = others[i];
+    FAILS(ruda_plan_execute(plan, r->stream, NULL, b, 3, NULL), RUDA_E_ARGUMENT, 3, text);
+  }
+  OK(ruda_release(plan));
+  OK(ruda_release(x));
+  OK(ruda_release(y));
+}
+
 static void checks_options(void** state) {
   struct run* r = *state;
   ruda_exec_opts opts = {(uint32_t)sizeof opts, 1, NULL, 0};
@@ -355,6 +440,8 @@ int main(void) {
       CASE(refuses_layouts),
       CASE(notices_overlap),
       CASE(checks_workspaces),
+      CASE(keeps_the_workspace_apart),
+      CASE(converts_integers),
       CASE(checks_options),
       CASE(stops_before_it_starts),
       CASE(stops_in_the_middle),

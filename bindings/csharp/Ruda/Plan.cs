@@ -265,7 +265,8 @@ namespace Ruda {
     }
 
     static long Integer(string name, object value) {
-      if (value is ulong) return unchecked((long)(ulong)value);
+      if (value is ulong && (ulong)value > long.MaxValue)
+        throw new ArgumentException(name + " is " + value + ", expected a double or an integer up to " + long.MaxValue, name);
       if (value is bool || value is Enum || (value.GetType().IsPrimitive && !(value is char)))
         return Convert.ToInt64(value);
       throw new ArgumentException(name + " is a " + value.GetType().Name +
@@ -273,7 +274,8 @@ namespace Ruda {
     }
 
     /// <summary>Runs the plan. Values are tensors, other objects of the library, integers and doubles, by the
-    /// names of the operands; null is an operand that is left out.</summary>
+    /// names of the operands; null is an operand that is left out. An integer that is given for a double is converted
+    /// where it is exact.</summary>
     public void Execute(Stream stream, IDictionary<string, object> operands, Workspace workspace = null,
                         CancelToken cancel = null, ulong timeoutNs = 0) {
       List<long> values = new List<long>();

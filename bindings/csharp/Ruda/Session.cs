@@ -364,6 +364,7 @@ namespace Ruda {
     }
 
     readonly int vocabSize;
+    string kept = "";  // may begin a stop text, until it is known: here, so that an early end does not lose it
 
     static SessionHandle Make(Model model, long capacity, DType dtype, uint batch) {
       SessionHandle made;
@@ -384,11 +385,13 @@ namespace Ruda {
       List<long> wide = new List<long>();
       foreach (int token in Need.Given("tokens", tokens)) wide.Add(token);
       long[] values = wide.ToArray();
+      kept = "";
       RudaNative.rudax_session_prompt(H, values, (uint)values.Length, Raw(cancel, CancelHandle.Null));
     }
 
     public void Prompt(string text, CancelToken cancel = null) {
       byte[] raw = Need.Bytes("text", text);
+      kept = "";
       RudaNative.rudax_session_prompt_text(H, raw, (ulong)raw.Length, Raw(cancel, CancelHandle.Null));
     }
 
@@ -399,25 +402,29 @@ namespace Ruda {
       Need.Text("template", template);
       Need.Text("variables", variables);
       uint flags = addGenerationPrompt ? 0 : (uint)ChatFlags.NoGenerationPrompt;
+      kept = "";
       RudaNative.rudax_session_prompt_chat(H, packed, (ulong)packed.Length, flags, template, variables,
                                            Raw(cancel, CancelHandle.Null));
     }
 
     /// <summary>Chooses the next token, -1 where there is none, with the text that is certain by now: whole characters
-    /// only, often none.</summary>
+    /// only, often none, after what an ended Generate held back.</summary>
     public int Next(out string text, out bool end) {
       byte[] raw = new byte[2048];
       ulong needed;
       long token;
       uint last;
       RudaNative.rudax_session_next(H, raw, (ulong)raw.Length, out needed, out token, out last);
-      text = Encoding.UTF8.GetString(raw, 0, needed == 0 ? 0 : (int)needed - 1);
+      text = kept + Encoding.UTF8.GetString(raw, 0, needed == 0 ? 0 : (int)needed - 1);
+      kept = "";
       end = last != 0;
       return (int)token;
     }
 
     /// <summary>Pieces of text until the turn ends, maxTokens were generated (0 = no limit) or a stop text appears,
-    /// which is not delivered; none may be empty. Finish tells afterwards what ended it.</summary>
+    /// which is not delivered; none may be empty. Finish tells afterwards what ended it. After a cancel, or where the
+    /// caller stops asking, text that is held back as it may begin a stop text stays: the next Generate or Next gives it
+    /// first, a prompt or Rewind forgets it.</summary>
     public IEnumerable<string> Generate(long maxTokens = 0, IEnumerable<string> stops = null, CancelToken cancel = null) {
       Need.Unsigned("maxTokens", maxTokens);
       return Pieces(null, maxTokens, new StopText(stops), cancel);
@@ -433,18 +440,22 @@ namespace Ruda {
         bool end, stopped;
         Next(out text, out end);
         string shown = stopText.Push(text, out stopped);
-        if (end && !stopped) {
-          shown += stopText.Rest();
-          Finish = (Finish)(uint)Get(0);
-        } else if (stopped) {
+        string held = stopText.Rest();
+        if (stopped) {
           Finish = Finish.Stop;
+        } else if (end) {
+          shown += held;
+          Finish = (Finish)(uint)Get(0);
+        } else {
+          kept = held;
         }
         if (shown.Length > 0) yield return shown;
         if (end || stopped) yield break;
       }
       Finish = Finish.Length;
       bool found;
-      string rest = stopText.Push(HeldBack(), out found) + stopText.Rest();
+      string rest = stopText.Push(kept + HeldBack(), out found) + stopText.Rest();
+      kept = "";
       if (found) Finish = Finish.Stop;
       if (rest.Length > 0) yield return rest;
     }
@@ -518,6 +529,7 @@ namespace Ruda {
     /// <summary>Forgets all but the first tokens.</summary>
     public void Rewind(long count) {
       RudaNative.ruda_session_rewind(H, Need.Unsigned("count", count));
+      kept = "";
     }
 
     public int[] Tokens() {

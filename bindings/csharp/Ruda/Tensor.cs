@@ -180,9 +180,19 @@ namespace Ruda {
       return data;
     }
 
+    /// <summary>Sets every element, converted to the dtype: rounded to nearest even, integers saturate.</summary>
     public Tensor Fill(Stream stream, double value) {
       RudaNative.ruda_tensor_fill(Need.H("stream", stream), H, value);
       return this;
+    }
+
+    /// <summary>As Fill with the double that equals value. For a dtype of integers there must be one; Write sets
+    /// others.</summary>
+    public Tensor Fill(Stream stream, long value) {
+      bool held = (double)value < 9223372036854775808.0 && (long)(double)value == value;
+      if (!held && (DType == DType.I64 || DType == DType.U64))
+        throw new ArgumentException("value is " + value + ", expected an integer that a double holds exactly", "value");
+      return Fill(stream, (double)value);
     }
 
     /// <summary>A contiguous copy of another dtype.</summary>

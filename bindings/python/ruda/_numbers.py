@@ -40,6 +40,17 @@ def check_range(name, value, least=LEAST_I64, most=MOST_I64):
     return value
 
 
+def exact_float(name, value):
+    """An integer as the float that equals it."""
+    try:
+        taken = float(value)
+    except OverflowError:
+        taken = math.inf
+    if taken != value:
+        raise OverflowError(f"{name} is {value}, expected an integer that a double holds exactly")
+    return taken
+
+
 def integers(name, values, least=LEAST_I64, most=MOST_I64):
     """A tuple of Python integers within a range; a float is none, whatever its value."""
     try:

@@ -8,7 +8,7 @@ import operator
 from ._load import _raw
 from ._constants import BindKind
 from ._core import Handle, context_handle, op_stream, optional, read_text, register, wrap
-from ._numbers import MOST_I64, check_range, integers, number
+from ._numbers import LEAST_I64, MOST_I64, check_range, exact_float, integers, number
 from ._tensor import DType, Tensor, dtype_from, dtype_or_default, extents
 
 
@@ -153,8 +153,8 @@ class Plan(Handle):
                 values += (BindKind.HANDLE, value._h)
             else:
                 taken = number(name, value, "a tensor, a handle or a number")
-                if not isinstance(taken, float):
-                    check_range(name, taken)
+                if not isinstance(taken, float) and not LEAST_I64 <= taken <= MOST_I64:
+                    taken = exact_float(name, taken)
                 values += (BindKind.F64 if isinstance(taken, float) else BindKind.I64, taken)
         s, _ = op_stream(stream, *operands.values())
         room, stop = optional(workspace, "workspace", "workspace"), optional(cancel, "cancel", "cancel")

@@ -323,7 +323,8 @@ class Session(Handle):
     """One conversation: a model, its key-value cache and a sampler. One thread at a time; close() and a Cancel
     may come from any. token_count, prompt_tokens, ... tell what it holds and did."""
 
-    __slots__ = ("_finish", "_vocab_size")
+    # _kept: text that may begin a stop text, until it is known; here, so that an early end does not lose it
+    __slots__ = ("_finish", "_kept", "_vocab_size")
 
     def __init__(self, *_, **__):
         raise TypeError("sessions are made by Model.session")
@@ -350,9 +351,11 @@ class Session(Handle):
         is kept."""
         handle = optional(cancel, "cancel", "cancel")
         if isinstance(tokens, (str, bytes)):
-            _raw.rudax_session_prompt_text(self._h, _bytes(tokens), handle)
+            call, given = _raw.rudax_session_prompt_text, _bytes(tokens)
         else:
-            _raw.rudax_session_prompt(self._h, integers("tokens", tokens), handle)
+            call, given = _raw.rudax_session_prompt, integers("tokens", tokens)
+        self._kept = ""
+        call(self._h, given, handle)
 
     def prompt_chat(
         self, messages, *, add_generation_prompt=True, template=None, variables=None, cancel=None
@@ -360,19 +363,28 @@ class Session(Handle):
         """As prompt with a conversation, rendered by the model's chat template; see Tokenizer.render."""
         options = _chat_options(add_generation_prompt, template, variables)
         handle = optional(cancel, "cancel", "cancel")
-        _raw.rudax_session_prompt_chat(self._h, pack_messages(messages), *options, handle)
+        packed = pack_messages(messages)
+        self._kept = ""
+        _raw.rudax_session_prompt_chat(self._h, packed, *options, handle)
 
     def next(self):
         """(token, text, whether it was the last): chooses the next token. The text is what is certain by now,
-        whole characters only and often empty. The token is -1 where there is none."""
+        whole characters only and often empty, after what an ended generate held back. The token is -1 where
+        there is none."""
         buffer = bytearray(2048)
         needed, token, end = _raw.rudax_session_next(self._h, buffer)
-        return token, buffer[: max(needed - 1, 0)].decode("utf-8", "replace"), bool(end)
+        text = buffer[: max(needed - 1, 0)].decode("utf-8", "replace")
+        return token, self._take_kept() + text, bool(end)
+
+    def _take_kept(self):
+        kept, self._kept = getattr(self, "_kept", ""), ""
+        return kept
 
     def generate(self, *, max_tokens=0, stops=(), cancel=None):
         """Yields pieces of text until the turn ends, max_tokens were generated (0 = no limit) or a stop text
         appears; the stop text itself is not yielded. stops: a text or several, none empty. finish tells
-        afterwards what ended it."""
+        afterwards what ended it. After a cancel, or where the caller stops asking, text that is held back as it
+        may begin a stop text stays: the next generate or next gives it first, a prompt or rewind forgets it."""
         return self._pieces(check_count(max_tokens), StopText(stops), cancel)
 
     def _pieces(self, max_tokens, stop_text, cancel):
@@ -387,17 +399,20 @@ class Session(Handle):
             _, text, end = self.next()
             count += 1
             shown, stopped = stop_text.push(text)
-            if end and not stopped:
-                shown += stop_text.rest()
-                self._finish = Finish(int(_raw.rudax_session_get(self._h, 0)))
-            elif stopped:
+            held = stop_text.rest()
+            if stopped:
                 self._finish = Finish.STOP
+            elif end:
+                shown += held
+                self._finish = Finish(int(_raw.rudax_session_get(self._h, 0)))
+            else:
+                self._kept = held
             if shown:
                 yield shown
             if end or stopped:
                 return
         held_back = read_text(lambda text: _raw.rudax_session_rest(self._h, text), 2048)
-        shown, stopped = stop_text.push(held_back)
+        shown, stopped = stop_text.push(self._take_kept() + held_back)
         self._finish = Finish.STOP if stopped else Finish.LENGTH
         if rest := shown + stop_text.rest():
             yield rest
@@ -457,6 +472,7 @@ class Session(Handle):
     def rewind(self, count):
         """Forgets all but the first tokens."""
         _raw.ruda_session_rewind(self._h, count)
+        self._kept = ""
 
     def tokens(self):
         """The tokens that the session holds."""

@@ -10,7 +10,7 @@ import struct
 from ._load import _raw
 from ._constants import Backend, DType
 from ._core import Context, Handle, context_handle, given, lend, op_stream, register, take_returned, wrap
-from ._numbers import FORMATS, MOST_I64, check_range, flatten, integers, numpy_module, pack_numbers
+from ._numbers import FORMATS, MOST_I64, check_range, exact_float, flatten, integers, numpy_module, pack_numbers
 
 _CODES = {"d": DType.F64, "f": DType.F32, "e": DType.F16, "?": DType.BOOL}
 _INTEGERS = {
@@ -171,11 +171,13 @@ class Tensor(Handle):
                 raise TypeError(f"elements of format {view.format!r} have no dtype")
         kind = dtype_from(dtype)
         if shape is None:
-            shape = (
-                view.shape
-                if dtype_of_format(view.format, view.itemsize) == kind
-                else (view.nbytes * 8 // _raw.rudax_dtype_get(kind)[0],)
-            )
+            bits = _raw.rudax_dtype_get(kind)[0]
+            if dtype_of_format(view.format, view.itemsize) == kind:
+                shape = view.shape
+            elif bits:
+                shape = (view.nbytes * 8 // bits,)
+            else:
+                raise ValueError(f"shape is not given, which a buffer of {kind.name} blocks needs")
         loan = lend(view)
         try:
             return wrap(
@@ -356,6 +358,10 @@ class Tensor(Handle):
     # ---- work ----
 
     def fill(self, value, *, stream=None):
+        """Sets every element, converted to the dtype: rounded to nearest even, integers saturate. The value travels
+        as a double: for a dtype of integers, an integer that no double holds is an OverflowError."""
+        if FORMATS.get(self.dtype, "d") in "bBhHiIqQ" and hasattr(value, "__index__"):
+            value = exact_float("value", operator.index(value))
         _raw.ruda_tensor_fill(op_stream(stream, self)[0], self._h, value)
         return self
 

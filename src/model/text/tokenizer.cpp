@@ -11,6 +11,10 @@ namespace {
 
 using store::quoted;
 
+// What a session gives for one token is at most 1024 bytes: this, and the replacement character for an
+// unfinished one before it.
+constexpr size_t max_token_bytes = 1020;
+
 class BpeSink : public PieceSink {
  public:
   BpeSink(const BytePairs& pairs, const Vocabulary* words, std::vector<int32_t>& out, const StopSign& stop)
@@ -72,6 +76,21 @@ Tokenizer::Tokenizer(Ref<store::Store> store)
              "tokenizer: add_eos_token is true, but there is no eos_token_id");
   add_bos_ = add_bos.value_or(default_bos) && bos_ >= 0;
   add_eos_ = add_eos.value_or(false);
+  check_lengths();
+}
+
+void Tokenizer::check_lengths() const {
+  constexpr size_t widest = 3;  // bytes of the replacement character, for one byte that is not UTF-8
+  std::string bytes;
+  for (int32_t token = 0; token < vocabulary_.size(); ++token) {
+    if (vocabulary_.text(token).size() * widest <= max_token_bytes) continue;
+    bytes.clear();
+    append_token(bytes, token, RUDA_DECODE_SKIP_SPECIAL);
+    const size_t found = repair_utf8(bytes).size();
+    RUDA_CHECK(found <= max_token_bytes, RUDA_E_FORMAT, 0,
+               "tokenizer: token %d has %zu bytes of text, at most %zu are allowed", token, found,
+               max_token_bytes);
+  }
 }
 
 int32_t Tokenizer::special_token(const char* key) const {

@@ -60,6 +60,8 @@ class Tokenizer : public Object {
   void encode_plain(std::string_view text, bool prefix, std::vector<int32_t>& out,
                     const StopSign& stop) const;
   int32_t special_token(const char* key) const;
+  // RUDA_E_FORMAT for a token whose text is longer than a caller's buffer has room for.
+  void check_lengths() const;
 
   Ref<store::Store> store_;
   Vocabulary vocabulary_;

@@ -113,6 +113,19 @@ static class ArgumentTests {
         given["scalar"] = 2.0;
         plan.Execute(s, given);
         Test.Check(y.ToArray<float>(s).SequenceEqual(new float[] { 3, 4 }), "an operand that is null is left out");
+        foreach (object three in new object[] { 3, 3L, (byte)3, 3UL, 3f }) {
+          given["scalar"] = three;
+          plan.Execute(s, given);
+          Test.Check(y.ToArray<float>(s).SequenceEqual(new float[] { 4, 5 }), "a scalar of " + three.GetType().Name);
+        }
+        given["scalar"] = (1L << 53) + 1;
+        Fails("scalar): is the integer 9007199254740993, which no double holds", () => plan.Execute(s, given));
+        given["scalar"] = ulong.MaxValue;
+        Refuses("scalar is 18446744073709551615, expected a double or an integer", () => plan.Execute(s, given));
+        Tensor wide = new Tensor(c, DType.I64, 1);
+        Test.Check(wide.Fill(s, -(1L << 60)).ToArray<long>(s)[0] == -(1L << 60), "fill");
+        Refuses("value is 1152921504606846977, expected", () => wide.Fill(s, (1L << 60) + 1));
+        Refuses("value is 9223372036854775807, expected", () => wide.Fill(s, long.MaxValue));
         given["scalar"] = "x";
         Refuses("scalar is a String, expected a tensor", () => plan.Execute(s, given));
         Refuses("binary has no operand z: it has a, b, y, scalar",

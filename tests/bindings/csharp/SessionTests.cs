@@ -53,6 +53,7 @@ static class SessionTests {
                                            "cancel");
         Test.Equal(error.Kind, ErrorKind.Cancelled, "category");
       }
+      EarlyEndKeepsHeldText(session);
       Faults(model, session);
       session.Prompt("some words");
       float[] logits = session.Logits(model.VocabSize);
@@ -62,6 +63,36 @@ static class SessionTests {
       Test.Equal(session.Next(out text, out end), Array.IndexOf(logits, logits.Max()), "most likely");
       Test.Throws<RudaException>(() => session.Logits(5), "too few logits");
     });
+  }
+
+  // The second stop text holds back what the first one lets go, but for a character.
+  static void EarlyEndKeepsHeldText(Session session) {
+    session.Rewind(0);
+    string whole = Answer(session, 30);
+    string[] stops = { whole.Substring(1, 4) + "ZZ", whole.Substring(2) + "ZZ" };
+    foreach (bool byCancel in new[] { false, true })
+      using (CancelToken cancel = new CancelToken()) {
+        session.Rewind(0);
+        string shown = "";
+        using (IEnumerator<string> pieces = session.Chat(Question, 30, stops, cancel).GetEnumerator()) {
+          while (shown.Length < 2 && pieces.MoveNext()) shown += pieces.Current;
+          Test.Equal(shown, whole.Substring(0, 2), "before the end");
+          if (byCancel) {
+            cancel.Request();
+            Test.Throws<OperationCanceledException>(() => pieces.MoveNext(), "cancel");
+          }
+        }
+        long left = 30 - session.GeneratedTokens;
+        if (byCancel) {
+          string text;
+          bool end;
+          session.Next(out text, out end);
+          Test.Check(text.Length > 3, "Next gives what was held back");
+          shown += text;
+          --left;
+        }
+        Test.Equal(shown + string.Concat(session.Generate(left)), whole, "no text is lost");
+      }
   }
 
   static void Faults(Model model, Session session) {

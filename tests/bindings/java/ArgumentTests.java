@@ -186,6 +186,18 @@ final class ArgumentTests {
         given.put("b", null);
         plan.execute(s, given);
         Tests.check(Arrays.equals(y.toFloats(s), new float[] {3, 4}), "an operand that is null is left out");
+        for (Number three : new Number[] {3, 3L, (byte) 3, (short) 3, 3f}) {
+          plan.execute(s, Map.of("a", x, "y", y, "scalar", three));
+          Tests.check(Arrays.equals(y.toFloats(s), new float[] {4, 5}), "a scalar of " + three.getClass());
+        }
+        fails("scalar): is the integer 9007199254740993, which no double holds",
+            () -> plan.execute(s, Map.of("a", x, "y", y, "scalar", (1L << 53) + 1)));
+        refuses("scalar is a BigDecimal, expected a tensor",
+            () -> plan.execute(s, Map.of("a", x, "y", y, "scalar", new java.math.BigDecimal("2.5"))));
+        Tensor wide = new Tensor(c, DType.I64, 1);
+        Tests.equal(wide.fill(s, -(1L << 60)).toLongs(s)[0], -(1L << 60), "fill");
+        refuses("value is 1152921504606846977, expected", () -> wide.fill(s, (1L << 60) + 1));
+        refuses("value is 9223372036854775807, expected", () -> wide.fill(s, Long.MAX_VALUE));
         refuses("scalar is a String, expected a tensor", () -> plan.execute(s, Map.of("a", x, "y", y, "scalar", "x")));
         refuses("binary has no operand z: it has a, b, y, scalar", () -> plan.execute(s, Map.of("z", x)));
         refuses("operands is null", () -> plan.execute(s, null));

@@ -16,7 +16,9 @@ import io.ruda.Tokenizer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
+import java.util.concurrent.CancellationException;
 import java.util.stream.Collectors;
 
 final class SessionTests {
@@ -64,6 +66,7 @@ final class SessionTests {
       error = Tests.expectThrows(RudaException.class,
           () -> session.chat(List.of(new ChatMessage("user", "other")), 3, List.of(), cancel), "cancel");
       Tests.equal(error.kind(), RudaException.Kind.CANCELLED, error.getMessage());
+      earlyEndKeepsHeldText(session);
       faults(model, session);
       session.prompt("some words", null);
       float[] logits = session.logits(model.vocabSize());
@@ -73,6 +76,34 @@ final class SessionTests {
         if (logits[i] > logits[best]) best = i;
       Tests.equal(session.next().token(), best, "most likely of " + Arrays.toString(logits));
       Tests.expectThrows(RudaException.class, () -> session.logits(5), "too few logits");
+    }
+  }
+
+  // The second stop text holds back what the first one lets go, but for a character.
+  private static void earlyEndKeepsHeldText(Session session) {
+    session.rewind(0);
+    String whole = answer(session, 30);
+    List<String> stops = List.of(whole.substring(1, 5) + "ZZ", whole.substring(2) + "ZZ");
+    for (boolean byCancel : new boolean[] {false, true}) {
+      try (CancelToken cancel = new CancelToken()) {
+        session.rewind(0);
+        Iterator<String> pieces = session.chat(QUESTION, 30, stops, cancel).iterator();
+        String shown = "";
+        while (shown.length() < 2) shown += pieces.next();
+        Tests.equal(shown, whole.substring(0, 2), "before the end");
+        if (byCancel) {
+          cancel.request();
+          Tests.expectThrows(CancellationException.class, pieces::hasNext, "cancel");
+        }
+        long left = 30 - session.generatedTokens();
+        if (byCancel) {
+          String text = session.next().text();
+          Tests.check(text.length() > 3, "next() gives what was held back: " + text);
+          shown += text;
+          --left;
+        }
+        Tests.equal(shown + session.generate(left).collect(Collectors.joining()), whole, "no text is lost");
+      }
     }
   }
 

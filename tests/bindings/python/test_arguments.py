@@ -113,6 +113,18 @@ class ArgumentTest(unittest.TestCase):
         self.assertLess(time.perf_counter() - began, 20 * baseline + 0.2)
         self.assertEqual((made.shape, made[999_999].item()), ((1_000_000,), 0.5))
 
+    def test_fill_is_exact(self):
+        for kind, value in (("i64", 1 << 60), ("i64", -(1 << 63)), ("u64", 1 << 63), ("i8", -3), ("f32", 1 << 60)):
+            self.assertEqual(self.ctx.full((1,), value, dtype=kind).tolist(), [value])
+        for kind, value in (("i64", (1 << 60) + 1), ("u64", (1 << 64) - 1), ("i64", (1 << 53) + 1), ("i32", 10**400)):
+            text = f"value is {value}, expected an integer that a double holds exactly"
+            self.refuses(OverflowError, text, self.ctx.full, (1,), value, dtype=kind)
+
+    def test_blocks_need_a_shape(self):
+        text = "shape is not given, which a buffer of Q4_0 blocks needs"
+        self.refuses(ValueError, text, self.ctx.wrap, bytes(18), dtype=ruda.DType.Q4_0)
+        self.assertEqual(self.ctx.wrap(bytes(18), dtype=ruda.DType.Q4_0, shape=(1, 32)).shape, (1, 32))
+
     def test_operands_that_are_none(self):
         x = self.ctx.tensor([1.0, 2.0])
         with ruda.plans.binary(self.ctx, a=x, y=x, op=ruda.Binary.ADD) as plan:
@@ -121,7 +133,20 @@ class ArgumentTest(unittest.TestCase):
             self.assertEqual(y.tolist(), [3.0, 4.0])
             self.refuses(TypeError, "scalar is a str, expected a tensor, a handle or a number", plan, a=x, y=y, scalar="2")
             self.refuses(TypeError, "scalar is a list, expected", plan, a=x, y=y, scalar=[2.0])
+            for two in (2, 2.0):
+                plan(a=x, y=y, scalar=two)
+                self.assertEqual(y.tolist(), [3.0, 4.0])
+            plan(a=x, y=y, scalar=True)
+            self.assertEqual(y.tolist(), [2.0, 3.0])
+            plan(a=x, y=y, scalar=1 << 70)
+            self.assertEqual(y.tolist(), [2.0**70] * 2)
+            for wide in ((1 << 53) + 1, (1 << 63) - 1, -(1 << 63) + 1):
+                self.refuses(ValueError, f"(scalar): is the integer {wide}, which no double holds", plan, a=x, y=y, scalar=wide)
+            for wide in ((1 << 70) + 1, 10**400):
+                self.refuses(OverflowError, f"scalar is {wide}, expected an integer that a double holds", plan, a=x, y=y, scalar=wide)
             if numpy:
+                plan(a=x, y=y, scalar=numpy.int64(2))
+                self.assertEqual(y.tolist(), [3.0, 4.0])
                 plan(a=x, y=y, scalar=numpy.float32(3))
                 self.assertEqual(y.tolist(), [4.0, 5.0])
                 text = "scalar is a ndarray of shape [2], expected a tensor, a handle or a number"
@@ -285,7 +310,7 @@ class HugeNumbersTest(unittest.TestCase):
         rope = dict(x=ruda.TensorDesc((1, 1, 4)), positions=ruda.TensorDesc((1,), "I32"), theta=1e4)
         self.refuses(OverflowError, "short_factors[1] is ", ruda.plans.rope, ctx, **rope, short_factors=[1, huge])
         with ruda.plans.binary(ctx, a=x, op=ruda.Binary.ADD) as plan:
-            self.refuses(OverflowError, f"scalar is {huge}, expected {wide}", plan, a=x, y=x, scalar=huge)
+            self.refuses(OverflowError, f"scalar is {huge + 1}, expected an integer", plan, a=x, y=x, scalar=huge + 1)
 
     def test_unsigned(self):
         x = ruda.TensorDesc((2, 3))

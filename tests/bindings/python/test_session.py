@@ -140,6 +140,35 @@ class SessionTest(unittest.TestCase):
             self.assertEqual(shown, whole[: whole.find(stop)])
             self.assertEqual(session.finish, ruda.Finish.STOP)
 
+    def test_early_end_keeps_held_text(self):
+        """The second stop text holds back what the first one lets go, but for a character."""
+        with self.model.session() as session, ruda.Cancel() as cancel:
+            whole = "".join(session.chat(QUESTION, max_tokens=30))
+            stops = [whole[1:5] + "ZZ", whole[2:] + "ZZ"]
+            for by_cancel in (False, True):
+                session.rewind(0)
+                pieces, shown = session.chat(QUESTION, max_tokens=30, stops=stops, cancel=cancel), ""
+                while len(shown) < 2:
+                    shown += next(pieces)
+                self.assertEqual(shown, whole[:2])
+                if by_cancel:
+                    cancel.request()
+                    with self.assertRaises(ruda.CancelledError):
+                        next(pieces)
+                    cancel.reset()
+                left = 30 - session.generated_tokens
+                if by_cancel:
+                    shown += session.next()[1]
+                    left -= 1
+                    self.assertGreater(len(shown), 5)
+                self.assertEqual(shown + "".join(session.generate(max_tokens=left)), whole)
+            for forget in (lambda: session.rewind(0), lambda: session.prompt("other")):
+                session.rewind(0)
+                next(session.chat(QUESTION, stops=[whole[1:] + "ZZ"]))
+                forget()
+                session.prompt("other")
+                self.assertNotIn(whole[1:4], session.next()[1])
+
     def test_cancel(self):
         with self.model.session() as session, ruda.Cancel() as cancel:
             pieces = session.chat(QUESTION, cancel=cancel)

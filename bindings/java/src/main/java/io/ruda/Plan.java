@@ -100,7 +100,8 @@ public final class Plan extends NativeHandle {
 
   /**
    * Runs the plan. Values are tensors, other objects of the library, integers and doubles, by the names of
-   * the operands; null is an operand that is left out. workspace and cancel may be null; a timeout of 0 is none.
+   * the operands; null is an operand that is left out. An integer that is given for a double is converted where it is
+   * exact. workspace and cancel may be null; a timeout of 0 is none.
    */
   public void execute(
       Stream stream, Map<String, ?> operands, Workspace workspace, CancelToken cancel, long timeoutNanos) {
@@ -127,7 +128,7 @@ public final class Plan extends NativeHandle {
       } else if (value instanceof Double || value instanceof Float) {
         numbers[3 * at + 1] = BindKind.F64;
         numbers[3 * at + 2] = Double.doubleToRawLongBits(((Number) value).doubleValue());
-      } else if (!(value instanceof Number)) {
+      } else if (!(value instanceof Long || value instanceof Integer || value instanceof Short || value instanceof Byte)) {
         throw new IllegalArgumentException(operand.getKey() + " is a " + value.getClass().getSimpleName()
             + ", expected a tensor, another object of the library or a number");
       } else {

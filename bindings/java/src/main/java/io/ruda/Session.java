@@ -21,6 +21,7 @@ import java.util.stream.StreamSupport;
 public final class Session extends NativeHandle {
   private volatile int finish = Finish.NONE;
   private final int vocabSize;
+  private String kept = ""; // may begin a stop text, until it is known: here, so that an early end does not lose it
 
   public Session(Model model) {
     this(model, 0, 0, 0);
@@ -52,11 +53,14 @@ public final class Session extends NativeHandle {
   /** Makes the session hold exactly these tokens; a beginning that it holds already is kept. cancel may be null. */
   public void prompt(int[] tokens, CancelToken cancel) {
     long[] values = Arrays.stream(need("tokens", tokens)).asLongStream().toArray();
+    kept = "";
     with(p -> Raw.rudax_session_prompt(p[0], values, p[1]), this, cancel);
   }
 
   public void prompt(String text, CancelToken cancel) {
-    with(p -> Raw.rudax_session_prompt_text(p[0], text(need("text", text)), p[1]), this, cancel);
+    byte[] raw = text(need("text", text));
+    kept = "";
+    with(p -> Raw.rudax_session_prompt_text(p[0], raw, p[1]), this, cancel);
   }
 
   /** As prompt with a conversation, rendered by the model's chat template. cancel may be null. */
@@ -69,18 +73,23 @@ public final class Session extends NativeHandle {
       List<ChatMessage> messages, int flags, String template, String variables, CancelToken cancel) {
     byte[] packed = ChatMessage.pack(messages);
     unsigned("flags", flags);
+    kept = "";
     with(p -> Raw.rudax_session_prompt_chat(p[0], packed, flags, text("template", template), text("variables", variables), p[1]), this, cancel);
   }
 
   /** A token, the text that is certain by now, and whether it was the last. */
   public record Step(int token, String text, boolean end) {}
 
-  /** Chooses the next token; its text is whole characters only, often none. The token is -1 where there is none. */
+  /**
+   * Chooses the next token; its text is whole characters only, often none, after what an ended generate held back. The
+   * token is -1 where there is none.
+   */
   public Step next() {
     byte[] raw = new byte[2048];
     long[] needed = new long[1], token = new long[1], end = new long[1];
     with(p -> Raw.rudax_session_next(p[0], raw, needed, token, end), this);
-    String text = new String(raw, 0, (int) Math.max(needed[0] - 1, 0), StandardCharsets.UTF_8);
+    String text = kept + new String(raw, 0, (int) Math.max(needed[0] - 1, 0), StandardCharsets.UTF_8);
+    kept = "";
     return new Step((int) token[0], text, end[0] != 0);
   }
 
@@ -91,7 +100,9 @@ public final class Session extends NativeHandle {
 
   /**
    * Pieces of text until the turn ends, maxTokens were generated (0 = no limit) or a stop text appears, which is not
-   * delivered; none may be empty. finish() tells afterwards what ended it. cancel may be null.
+   * delivered; none may be empty. finish() tells afterwards what ended it. cancel may be null. After a cancel, or where
+   * the caller stops asking, text that is held back as it may begin a stop text stays: the next generate or next() gives
+   * it first, a prompt or rewind forgets it.
    */
   public java.util.stream.Stream<String> generate(long maxTokens, List<String> stops, CancelToken cancel) {
     return stream(new Pieces(maxTokens, stops, cancel));
@@ -149,7 +160,8 @@ public final class Session extends NativeHandle {
       if (cancel != null && cancel.isRequested()) throw new CancellationException("generation was cancelled");
       if (most != 0 && count == most) {
         ended = true;
-        String held = stopText.push(heldBack());
+        String held = stopText.push(kept + heldBack());
+        kept = "";
         finish = stopText.stopped() ? Finish.STOP : Finish.LENGTH;
         return held + stopText.rest();
       }
@@ -157,11 +169,14 @@ public final class Session extends NativeHandle {
       Step step = Session.this.next();
       String shown = stopText.push(step.text());
       ended = step.end() || stopText.stopped();
+      String held = stopText.rest();
       if (stopText.stopped()) {
         finish = Finish.STOP;
       } else if (step.end()) {
-        shown += stopText.rest();
+        shown += held;
         finish = (int) get(0);
+      } else {
+        kept = held;
       }
       return shown;
     }
@@ -239,6 +254,7 @@ public final class Session extends NativeHandle {
   /** Forgets all but the first tokens. */
   public void rewind(long count) {
     with(p -> Raw.ruda_session_rewind(p[0], unsigned("count", count)), this);
+    kept = "";
   }
 
   public int[] tokens() {

@@ -316,6 +316,17 @@ public final class Tensor extends NativeHandle {
     return made;
   }
 
+  /**
+   * As fill with the double that equals value. For a dtype of integers there must be one; write sets others.
+   */
+  public Tensor fill(Stream stream, long value) {
+    boolean held = (double) value < 0x1p63 && (long) (double) value == value;
+    if (!held && (dtype() == DType.I64 || dtype() == DType.U64))
+      throw new IllegalArgumentException("value is " + value + ", expected an integer that a double holds exactly");
+    return fill(stream, (double) value);
+  }
+
+  /** Sets every element, converted to the dtype: rounded to nearest even, integers saturate. */
   public Tensor fill(Stream stream, double value) {
     with(p -> Raw.ruda_tensor_fill(p[0], p[1], value), need("stream", stream), this);
     return this;
