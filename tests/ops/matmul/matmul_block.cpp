@@ -1,6 +1,7 @@
 // tests/ops/matmul/matmul_block.cpp - matmul_block against a double loop over the format tables.
 // SPDX-License-Identifier: Apache-2.0
 #include "support/blocks.hpp"
+#include "support/objects.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -314,6 +315,26 @@ RUDA_TEST(matmul_block_empty) {
   check_case(env, {RUDA_Q4_0, {0}, 5, 64});
   check_case(env, {RUDA_Q4_1, {3}, 0, 64});
   check_case(env, {RUDA_Q8_0, {0, 4}, 0, 32});
+}
+
+// No work needs no memory, however large the extents beside the 0 are.
+RUDA_TEST(matmul_block_empty_beside_huge) {
+  if (env.settings.backend != RUDA_BACKEND_CPU) throw Skip("the CPU's workspace");
+  const int64_t huge = int64_t(1) << 38;
+  const auto product = [&](ruda_tensor x, ruda_tensor weights, const char* what) {
+    ruda_tensor y = nullptr;
+    const ruda_status status = ruda_matmul_block(env.stream, x, weights, nullptr, 0, &y);
+    CHECK(status == RUDA_OK, "%s: %s, %s", what, ruda_status_name(status), last_message().c_str());
+    release({y, x, weights});
+  };
+  product(new_tensor(env.context, RUDA_F32, {0, huge}), new_tensor(env.context, RUDA_Q8_0, {0, huge}),
+          "no rows, no columns");
+  const ruda_tensor row = new_tensor(env.context, RUDA_F32, {1, 256});
+  const int64_t rows[] = {int64_t(1) << 40, 256};
+  ruda_tensor many = nullptr;
+  MUST(ruda_tensor_broadcast(row, rows, 2, &many));
+  ruda_release(row);
+  product(many, new_tensor(env.context, RUDA_Q8_0, {0, 256}), "2^40 rows, no columns");
 }
 
 // Weights at addresses that no vector load is aligned to: a table of one format's rows cut at each row.
