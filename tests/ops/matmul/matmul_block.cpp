@@ -396,6 +396,54 @@ RUDA_TEST(matmul_block_special_rows) {
     }
 }
 
+// The same around a norm and a gate: a row with NaN is NaN (and one with Inf under a norm), tiny rows are
+// finite, and no other row notices.
+RUDA_TEST(matmul_block_special_rows_around) {
+  if (env.settings.backend != RUDA_BACKEND_CPU) throw Skip("bits of a row, which a GPU ties to more");
+  const int64_t n = 9, k = 256;
+  for (const auto& [normed, gated] : {std::pair{true, false}, {false, true}, {true, true}})
+    for (int64_t m : {4, 7}) {
+      const int64_t rows = gated ? 2 * n : n;
+      const auto weights = random_blocks(env, RUDA_Q4_1, rows, k);
+      const auto gamma = env.normal(k), clean = env.normal(m * k);
+      auto spoilt = clean;
+      spoilt[3] = NAN;
+      spoilt[size_t(k) + 40] = -INFINITY;
+      for (int64_t i = 0; i < k; ++i) spoilt[size_t(2 * k + i)] = std::ldexp(double(i % 9), -149);
+      std::map<std::string, std::vector<double>> before;
+      for (const auto& values : {clean, spoilt}) {
+        OpRun op(env, "matmul_block");
+        op.input(X, RUDA_F32, {m, k}, values);
+        op.input_bytes(W, RUDA_Q4_1, {rows, k}, weights);
+        if (normed) op.input(GAMMA, RUDA_F32, {k}, gamma);
+        op.output(Y, RUDA_F32, {m, n});
+        const auto create = [&](const ruda_plan_options* options, ruda_plan* out) {
+          ruda_matmul_block_desc desc = RUDA_MATMUL_BLOCK_DESC_INIT;
+          desc.options = options, desc.x = op.desc(X), desc.weights = op.desc(W), desc.y = op.desc(Y);
+          desc.gamma = normed ? op.desc(GAMMA) : nullptr;
+          desc.eps = normed ? 1e-5 : 0.0, desc.gated = gated;
+          return ruda_matmul_block_plan_create(env.context, &desc, out);
+        };
+        op.each_kernel(create, [&](const std::string& kernel) {
+          const auto y = op.read(Y);
+          if (!before.count(kernel)) {
+            before[kernel] = y;
+            return;
+          }
+          for (int64_t i = 0; i < m * n; ++i) {
+            const int64_t row = i / n;
+            const double got = y[size_t(i)];
+            const bool right = row == 0   ? std::isnan(got)
+                               : row == 1 ? (normed ? std::isnan(got) : !std::isfinite(got))
+                               : row == 2 ? std::fabs(got) < 1e-30
+                                          : got == before[kernel][size_t(i)];
+            CHECK(right, "%s row %lld: got %g", kernel.c_str(), (long long)row, got);
+          }
+        });
+      }
+    }
+}
+
 // A weight row with an infinite or NaN scale is not finite; its neighbours do not notice.
 RUDA_TEST(matmul_block_special_scales) {
   for (const BlockSize& f : block_sizes)
