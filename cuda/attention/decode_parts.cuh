@@ -14,7 +14,7 @@ namespace ruda::cuda::attention {
 constexpr int warps = 4, threads = warps * 32;
 constexpr int lane_elements = 8;
 constexpr int most_cluster = 8, most_parts = 32;
-constexpr int64_t cluster_tokens = 16384;  // histories up to here are served by eight parts
+constexpr int64_t cluster_tokens = 16384;  // histories up to here are served by one cluster
 
 // What the plans decide alike: whether a cache fits 16-byte loads, query heads that a block takes at once,
 // and into how many parts histories are cut for `blocks` blocks and caches of `tokens` tokens.
@@ -37,6 +37,15 @@ inline uint32_t auto_parts(const tune::Capability& device, int64_t blocks, int64
   int64_t power = 1;
   while (power * 2 <= std::min<int64_t>(parts, most_cluster)) power *= 2;
   return uint32_t(power);
+}
+
+// How a kernel is launched whose blocks along z form a cluster.
+inline cudaLaunchAttribute cluster_of(uint32_t parts) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = attribute.val.clusterDim.y = 1;
+  attribute.val.clusterDim.z = parts;
+  return attribute;
 }
 
 // Where a thread stands: rows of lanes share a key, a lane holds elements d .. d + 7 of it.
@@ -64,12 +73,6 @@ __device__ inline void load_lane(const C* from, bool active, Lane<C>& to) {
 #pragma unroll
   for (int i = 0; i < int(sizeof(C) / 2); ++i)
     to.raw[i] = active ? reinterpret_cast<const uint4*>(from)[i] : uint4{};
-}
-
-template <class T, int N>
-__device__ inline void copy(const T (&from)[N], T (&to)[N]) {
-#pragma unroll
-  for (int i = 0; i < N; ++i) to[i] = from[i];
 }
 
 __device__ inline void unpack(const Lane<float>& lane, float (&to)[lane_elements]) {
@@ -185,7 +188,7 @@ __device__ inline void clear(Sums<Heads>& sums) {
 // largest score and weight of every head.
 template <int Lanes, int Heads>
 struct Inbox {
-  float value[Heads * Lanes * lane_elements + most_cluster * threads];
+  float value[Heads * Lanes * lane_elements + most_cluster];
   float largest[most_cluster][Heads], weight[most_cluster][Heads];
 };
 
@@ -277,15 +280,16 @@ __device__ inline void finish(const Args& a, bool cluster, Sums<Heads>& sums, ui
     return;
   }
 
-  // Parts: each block sends its sums to those that finish the elements, `threads` elements a block in turn.
+  // Parts: each block finishes `own` elements, and gets the sums of these from all.
 #if __CUDA_ARCH__ >= 900
   __shared__ Inbox<Lanes, Heads> inbox;
-  const uint32_t elements = heads * a.value_dim, round = a.parts * threads;
-  const uint32_t own = (elements + round - 1) / round * threads;  // of a block, at most
-  cluster_wait();                                                 // all blocks have begun
-  for (uint32_t at = threadIdx.x; at < elements; at += threads)
-    *cluster_address(&inbox.value[part * own + at / round * threads + threadIdx.x], at / threads % a.parts) =
-        total(at / a.value_dim, at % a.value_dim);
+  const uint32_t elements = heads * a.value_dim, own = (elements + a.parts - 1) / a.parts;
+  cluster_wait();  // all blocks have begun
+  for (uint32_t at = threadIdx.x; at < elements; at += threads) {
+    const uint32_t rank = at / own;
+    *cluster_address(&inbox.value[part * own + at - rank * own], rank) =
+        total(int(at / a.value_dim), at % a.value_dim);
+  }
 #pragma unroll
   for (int h = 0; h < Heads; ++h)
     if (threadIdx.x < a.parts) {
@@ -294,9 +298,8 @@ __device__ inline void finish(const Args& a, bool cluster, Sums<Heads>& sums, ui
     }
   cluster_arrive();
   cluster_wait();
-  for (uint32_t i = threadIdx.x, at = part * threads + threadIdx.x; at < elements;
-       i += threads, at += round) {
-    const uint32_t h = at / a.value_dim, e = at % a.value_dim;
+  for (uint32_t i = threadIdx.x; i < own && part * own + i < elements; i += threads) {
+    const uint32_t at = part * own + i, h = at / a.value_dim, e = at % a.value_dim;
     float best = -INFINITY, sum = 0, value = 0;
 #pragma unroll
     for (int p = 0; p < most_cluster; ++p)

@@ -112,33 +112,21 @@ __global__ void __launch_bounds__(threads) attend_decode(const __grid_constant__
   clear(sums);
   load_queries(a, query * a.q_stride + first_head * a.q_head_stride + d, heads, in_key && live, q);
 
-  // Of two stretches in turn: the next one's keys are on their way while this one's are added.
-  const uint32_t stride = a.parts * warps * rows * unroll;
-  Lane<C> key[unroll], value[unroll], next_key[unroll], next_value[unroll];
-  const auto fetch = [&](uint32_t base, Lane<C>(&key)[unroll], Lane<C>(&value)[unroll]) {
+  for (uint32_t base = first - row; base < end; base += a.parts * warps * rows * unroll) {
+    Lane<C> key[unroll], value[unroll];
 #pragma unroll
     for (int u = 0; u < unroll; ++u) {
       const uint32_t j = base + u * rows + row, slot = j % a.page_size;
-      load_lane(k + pages[u] * a.k_page + slot * a.k_slot, j < end && in_key, key[u]);
-      load_lane(v + pages[u] * a.v_page + slot * a.v_slot, j < end && in_value, value[u]);
+      const bool valid = j < end;
+      load_lane(k + pages[u] * a.k_page + slot * a.k_slot, valid && in_key, key[u]);
+      load_lane(v + pages[u] * a.v_page + slot * a.v_slot, valid && in_value, value[u]);
     }
-  };
-  const auto look_ahead = [&](uint32_t base) {
 #pragma unroll
     for (int u = 0; u < unroll; ++u) {
-      const uint32_t j = base + u * rows + row;
+      const uint32_t j = base + (a.parts * warps * unroll + u) * rows + row;
       if (j < end) pages[u] = tables[j / a.page_size];
     }
-  };
-  uint32_t base = first - row;
-  if (base < end) fetch(base, key, value);
-  look_ahead(base + stride);
-  for (; base < end; base += stride) {
-    if (base + stride < end) fetch(base + stride, next_key, next_value);
-    look_ahead(base + 2 * stride);
     add_keys<Lanes>(key, value, q, base + row, end, sums);
-    copy(next_key, key);
-    copy(next_value, value);
   }
 
   if (!live) return;  // a whole cluster leaves
@@ -152,12 +140,7 @@ void launch(const Launch& l, const Args& a, bool cluster) {
   cudaLaunchAttribute attributes[2]{};
   unsigned count = 0;
   if (a.early) attributes[count++] = early_start();
-  if (cluster) {
-    cudaLaunchAttribute& attribute = attributes[count++];
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim.x = attribute.val.clusterDim.y = 1;
-    attribute.val.clusterDim.z = a.parts;
-  }
+  if (cluster) attributes[count++] = cluster_of(a.parts);
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
   config.blockDim = dim3(threads);
@@ -206,14 +189,13 @@ Verdict plan_decode(const Problem& p, Prepare& prep, Decode& s) {
   const int64_t blocks = q.dim(0) * k.dim(2) * ((a.group + s.heads - 1) / s.heads);
   const tune::Capability& device = capability_of(p);
   const int64_t tokens = k.dim(0) * k.dim(1);  // no history is longer
-  const bool clusters = device.code_arch >= 90;
   a.parts = d.splits == RUDA_SPLITS_AUTO ? auto_parts(device, blocks, tokens) : std::max(d.splits, 1u);
   a.early = device.code_arch >= dependent_arch;
   a.pages = uint32_t(std::min<int64_t>(k.dim(0), UINT32_MAX));
   a.q_vectors = q.align_log2 >= 4;
   for (int axis = 0; axis < 2; ++axis)
     if (q.dim(axis) > 1 && q.stride(axis) % (16 / dtype_info(q.dtype()).block_bytes)) a.q_vectors = false;
-  s.cluster = clusters && (a.parts == 2 || a.parts == 4 || a.parts == 8);
+  s.cluster = device.code_arch >= 90 && (a.parts == 2 || a.parts == 4 || a.parts == 8);
   if (a.parts > 1 && !s.cluster)
     s.base.partials = prep.book<float>(q.dim(0) * q.dim(1) * a.parts * (a.value_dim + 2));
   return nullptr;

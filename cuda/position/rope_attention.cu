@@ -153,28 +153,17 @@ __global__ void __launch_bounds__(threads)
   }
   const uint32_t end = position + 1, stride = a.parts * warps * rows * unroll;
 
-  // Of two stretches in turn: the next one's keys are on their way while this one's are added.
-  Lane<C> key[unroll], value[unroll], next_key[unroll], next_value[unroll];
-  uint32_t next_pages[unroll];
-  const auto fetch = [&](uint32_t base, const uint32_t(&from)[unroll], Lane<C>(&key)[unroll],
-                         Lane<C>(&value)[unroll]) {
+  Lane<C> key[unroll], value[unroll];
+  const auto fetch = [&](uint32_t base) {
 #pragma unroll
     for (int u = 0; u < unroll; ++u) {
       const uint32_t j = base + u * rows + row, slot = slot_of(j);
-      load_lane<C>(k + from[u] * a.k_page + slot * a.k_slot, j < position && in_key, key[u]);
-      load_lane<C>(v + from[u] * a.v_page + slot * a.v_slot, j < position && in_value, value[u]);
-    }
-  };
-  const auto look_ahead = [&](uint32_t base) {
-#pragma unroll
-    for (int u = 0; u < unroll; ++u) {
-      const uint32_t j = base + u * rows + row;
-      if (j < end) next_pages[u] = tables[page_of(j)];
+      load_lane<C>(k + pages[u] * a.k_page + slot * a.k_slot, j < position && in_key, key[u]);
+      load_lane<C>(v + pages[u] * a.v_page + slot * a.v_slot, j < position && in_value, value[u]);
     }
   };
   uint32_t base = first - row;
-  if (base < end) fetch(base, pages, key, value);
-  look_ahead(base + stride);
+  if (base < end) fetch(base);
   if (pair < half) turns[pair] = turn_by(r, double(position) * frequency);
   __syncthreads();
 #pragma unroll
@@ -189,7 +178,6 @@ __global__ void __launch_bounds__(threads)
   Sums<Heads> sums;
   clear(sums);
   for (; base < end; base += stride) {
-    if (base + stride < end) fetch(base + stride, next_pages, next_key, next_value);
 #pragma unroll
     for (int u = 0; u < unroll; ++u) {
       const uint32_t j = base + u * rows + row, slot = slot_of(j);
@@ -200,11 +188,13 @@ __global__ void __launch_bounds__(threads)
       if (in_key) store_lane(k + pages[u] * a.k_page + slot * a.k_slot, turned_key);
       if (in_value) store_lane(v + pages[u] * a.v_page + slot * a.v_slot, packed_value);
     }
-    copy(next_pages, pages);
-    look_ahead(base + 2 * stride);
+#pragma unroll
+    for (int u = 0; u < unroll; ++u) {
+      const uint32_t j = base + stride + u * rows + row;
+      if (j < end) pages[u] = tables[page_of(j)];
+    }
     add_keys<Lanes>(key, value, q, base + row, end, sums);
-    copy(next_key, key);
-    copy(next_value, value);
+    if (base + stride < end) fetch(base + stride);
   }
   finish<Lanes>(a, cluster, sums, query, first_head, heads, part);
 }
@@ -272,12 +262,7 @@ void launch_rope(const Launch& l, Args& a, Fresh& f) {
   unsigned count = 0;
   if (a.early) attributes[count++] = early_start();
   bool cluster = s.cluster;
-  if (cluster) {
-    cudaLaunchAttribute& attribute = attributes[count++];
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim.x = attribute.val.clusterDim.y = 1;
-    attribute.val.clusterDim.z = a.parts;
-  }
+  if (cluster) attributes[count++] = cluster_of(a.parts);
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(s.rows, a.q_heads / a.group * tiles, a.parts);
   config.blockDim = dim3(threads);

@@ -47,7 +47,10 @@ struct Turn {
 };
 
 __device__ inline Turn turn_by(const Rotary& r, double angle) {
-  const double turns = rint(angle * 0.15915494309189533577);
+  constexpr double part = 0.15915494309189533577;  // 1 / (2 pi)
+  // Beyond 2^50 an angle is known to an eighth of a radian at best, and the reduction below has no bits left.
+  while (fabs(angle) > 0x1p50) angle = fma(-rint(angle * part), 0x1.921fb54442d18p+2, angle);
+  const double turns = rint(angle * part);
   const float reduced = float((angle - turns * 0x1.921fb544p+2) - turns * 0x1.0b4611a626331p-32);
   return {cosf(reduced) * r.factor, sinf(reduced) * (r.inverse ? -r.factor : r.factor)};
 }
