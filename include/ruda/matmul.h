@@ -138,9 +138,9 @@ typedef struct ruda_matmul_block_desc {
  *  The last two are allowances: up to 4 rows are rounded on processors with VNNI only, more rows on
  *  processors with BF16 instructions and on GPUs; the rest computes as STRICT. On the CPU the bits of an
  *  element depend on its row of x and of weights alone, on the processor's level, and on whether x has more
- *  than 4 rows, never on the thread count; on a GPU on its row of x and of weights, on n and k, on the GPU's
- *  model, and on whether x has up to 4, 16, 64, 128 or more rows, where the last take NVIDIA's library also
- *  on how many and on its version. A row of x with NaN or Inf is computed as STRICT if among up to 4. Where
+ *  than 4 rows, never on the thread count; on a GPU on its row of x and of weights, on n, k, the GPU's model,
+ *  whether outer axes have one stride, and whether x has up to 4, 16, 64, 128 or more rows, the last also on
+ *  how many and the version of NVIDIA's library. A row of x with NaN or Inf is STRICT if among up to 4. Where
  *  the scale of a block is not finite, elements that use it are Inf or NaN. With gamma, x stands for its
  *  exact normalised row, a bf16 x counts as F32, and (k / 2 + 6) u S is added. Where gated, with E_g and E_p
  *  those bounds of g and p: (1.1 E_g + 8 u |silu(g)|) (|p| + E_p) + |silu(g)| E_p. On a GPU the workspace of

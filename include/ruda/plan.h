@@ -77,7 +77,7 @@ typedef struct ruda_plan_info {
 typedef struct ruda_exec_opts {
   uint32_t struct_size, flags; /* flags must be 0 */
   ruda_cancel cancel;          /* NULL = cannot be cancelled */
-  uint64_t timeout_ns;         /* 0 = none; checked where a cancel token is */
+  uint64_t timeout_ns;         /* 0 = none; looked at where a token is: see ruda_cancel_request */
 } ruda_exec_opts;
 
 /** Describes a plan. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (struct_size). [I] */
@@ -137,8 +137,8 @@ RUDA_API ruda_status RUDA_CALL ruda_workspace_wrap(ruda_context context, void* d
 /** Makes a cancel token, not raised. Status: RUDA_E_NULL, RUDA_E_OOM_HOST. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_cancel_create(ruda_cancel* out) RUDA_NX;
 
-/** Raises a token: work that carries it stops between tiles or launches with RUDA_E_CANCELLED. May be called
- *  from any thread and from a signal handler. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [T] */
+/** Raises a token, from any thread or signal handler: work with it stops with RUDA_E_CANCELLED between tiles
+ *  (on the CPU a row or a dot product is whole) or launches. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_cancel_request(ruda_cancel cancel) RUDA_NX;
 
 /** Lowers a token for reuse. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [T] */

@@ -25,6 +25,10 @@ struct AttentionRows {
   // of weights.
   float* partial;
   int64_t partial_query_stride, partial_head_stride;
+  // Whether the call must stop, asked before each tile of keys: the rows then stay unwritten. Null where
+  // nothing can stop it.
+  bool (*stopped)(void* sign);
+  void* sign;
 };
 
 // Partials of rows, `parts` each, merged into out and lse.

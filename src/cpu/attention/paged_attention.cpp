@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 
 namespace ruda::cpu {
 namespace {
@@ -100,6 +101,22 @@ Verdict prepare_with(const Problem& p, Prepare& prep, bool tiles) {
 
 Verdict prepare(const Problem& p, Prepare& prep) { return prepare_with(p, prep, false); }
 
+// The stop sign for the kernels, which are built without exceptions.
+struct Look {
+  const StopSign& sign;
+  std::exception_ptr error;
+
+  static bool stopped(void* look) noexcept {
+    auto& self = *static_cast<Look*>(look);
+    try {
+      self.sign.check();
+    } catch (...) {
+      self.error = std::current_exception();
+    }
+    return self.error != nullptr;
+  }
+};
+
 // What one step comes to.
 struct Step {
   int64_t rows = 0, longest = 0, cost = 0;
@@ -148,6 +165,7 @@ void run(const Launch& l) {
       items[item_count++] = {i, uint32_t(row)};
 
   AttentionRows common = s.rows;
+  common.stopped = l.stop.armed() ? Look::stopped : nullptr;
   common.k_cache.table_stride = common.v_cache.table_stride = schedule.table_stride();
   float* const partials = split ? l.at<float>(s.partials) : nullptr;
   const int64_t part_floats = s.rows.value_dim + 2;
@@ -185,7 +203,10 @@ void run(const Launch& l) {
     if (split)
       a.partial =
           partials + run.first * a.partial_query_stride + q_head * a.partial_head_stride + part * part_floats;
+    Look look{l.stop, nullptr};
+    a.sign = &look;
     attend(a, scratch);
+    if (look.error) std::rethrow_exception(look.error);
   };
 
   const int64_t tasks = item_count * s.kv_heads * parts;
@@ -240,6 +261,8 @@ Verdict prepare(const Problem& p, Prepare& prep) {
 // The formula, one key at a time; a history is never split.
 namespace plain {
 
+constexpr uint32_t stop_keys = 1024;  // between two looks at the stop sign
+
 Verdict prepare(const Problem&, Prepare&) { return nullptr; }
 
 template <class T, class C>
@@ -251,7 +274,6 @@ void rows(const Launch& l, const PagedSchedule& schedule) {
   const uint32_t page_size = schedule.page_size();
   float sums[1024];
   for (uint32_t i = 0; i < schedule.queries(); ++i) {
-    l.stop.check();
     const uint32_t sequence = schedule.sequence_ids()[i], length = schedule.lengths()[sequence];
     const uint32_t seen = d.causal && schedule.positions()[i] < length ? schedule.positions()[i] + 1 : length;
     for (int64_t h = 0; h < q.dim(1); ++h) {
@@ -259,6 +281,7 @@ void rows(const Launch& l, const PagedSchedule& schedule) {
       float largest = -INFINITY, weight = 0;
       std::fill_n(sums, value_dim, 0.0f);
       for (uint32_t j = 0; j < seen; ++j) {
+        if (j % stop_keys == 0) l.stop.check();
         const int64_t page = schedule.table(sequence)[j / page_size], slot = j % page_size;
         const C* key = l.ptr<const C>(K) + page * k.stride(0) + slot * k.stride(1) + h / group * k.stride(2);
         const C* value =

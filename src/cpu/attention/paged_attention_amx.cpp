@@ -258,6 +258,10 @@ void attend(const AttentionRows& a, float* scratch) {
   __asm__ volatile("ldtilecfg %0" ::"m"(config));
   Tile<T> t;
   for (int64_t begin = a.key_begin; begin < seen; begin += tile) {
+    if (a.stopped && a.stopped(a.sign)) {
+      _tile_release();
+      return;
+    }
     locate(a, begin, seen - begin < tile ? int(seen - begin) : tile, t);
     pack_keys(t, head_dim, keys_high, keys_low);
     pack_values(t, value_dim, values_high, values_low);

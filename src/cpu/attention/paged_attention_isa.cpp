@@ -321,6 +321,7 @@ void attend(const AttentionRows& a, float* scratch) {
   const bool pack = sizeof(T) < sizeof(float) && rows > rows_at_once;
   const float* packed[tile];
   for (int64_t begin = a.key_begin; begin < seen; begin += tile) {
+    if (a.stopped && a.stopped(a.sign)) return;
     locate(a, begin, seen - begin < tile ? int(seen - begin) : tile, t);
     transpose_keys(t, a.head_dim, keys_t);
     if (pack)

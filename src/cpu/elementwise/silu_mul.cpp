@@ -1,4 +1,4 @@
-// src/cpu/elementwise/silu_mul.cpp - silu_mul: dense rows on threads, or one element at a time.
+// src/cpu/elementwise/silu_mul.cpp - silu_mul: rows on threads, or one element at a time.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.hpp"
 #include "core/op_rows.hpp"
@@ -7,6 +7,7 @@
 
 #include <ruda/elementwise.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace ruda::cpu {
@@ -25,13 +26,34 @@ struct State {
   Walk<3> walk;
   SiluMulRow row;
   int64_t bytes;
+  bool dense;  // the elements of a row lie side by side in all three
 };
+
+constexpr int64_t piece = 512;  // elements that are gathered at once
+
+template <class T>
+void gather(const std::byte* from, int64_t step, int64_t count, T* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = reinterpret_cast<const T*>(from)[i * step];
+}
+
+// `count` elements at their steps, through dense copies; T has their size.
+template <class T>
+void strided(const State& s, const std::byte* gate, const std::byte* up, std::byte* y, int64_t count) {
+  T gates[piece], ups[piece], results[piece];
+  for (int64_t at = 0; at < count; at += piece) {
+    const int64_t n = std::min(piece, count - at), bytes = at * s.bytes;
+    gather(gate + s.walk.step(1) * bytes, s.walk.step(1), n, gates);
+    gather(up + s.walk.step(2) * bytes, s.walk.step(2), n, ups);
+    s.row(gates, ups, results, n);
+    for (int64_t i = 0; i < n; ++i) reinterpret_cast<T*>(y)[(at + i) * s.walk.step(0)] = results[i];
+  }
+}
 
 Verdict prepare(const Problem& p, Prepare& prep) {
   State& s = prep.state<State>();
   s.walk = walk_of(p);
-  for (int k = 0; k < 3; ++k)
-    if (s.walk.cols() > 1 && s.walk.step(k) != 1) return "rows are not dense";
+  s.dense = true;
+  for (int k = 0; k < 3; ++k) s.dense &= s.walk.cols() <= 1 || s.walk.step(k) == 1;
   const uint32_t dtype = p[RUDA_SILU_MUL_GATE].dtype();
   s.row = RUDA_ISA_PICK(SiluMulTable, silu_mul_table).rows[row_dtype_index(dtype)];
   s.bytes = dtype_info(dtype).block_bytes;
@@ -45,7 +67,14 @@ void run(const Launch& l) {
   const auto* up = l.ptr<const std::byte>(RUDA_SILU_MUL_UP);
   auto* y = l.ptr<std::byte>(RUDA_SILU_MUL_Y);
   walk_parallel(l, s.walk, grain, [&](const int64_t* at, int64_t count) {
-    s.row(gate + at[1] * s.bytes, up + at[2] * s.bytes, y + at[0] * s.bytes, count);
+    const auto *g = gate + at[1] * s.bytes, *u = up + at[2] * s.bytes;
+    auto* to = y + at[0] * s.bytes;
+    if (s.dense)
+      s.row(g, u, to, count);
+    else if (s.bytes == 4)
+      strided<uint32_t>(s, g, u, to, count);
+    else
+      strided<uint16_t>(s, g, u, to, count);
   });
 }
 

@@ -46,7 +46,7 @@ void fill(const Problem& p, Prepare& prep, State& s, int threads) {
   s.block = block_type(table.dtype());
   if (s.from == row_blocks) {
     s.row_bytes = s.cols / block_formats[s.block].elements * block_formats[s.block].bytes;
-    s.scratch = prep.book<float>(s.to == row_f32 ? 0 : threads * s.cols);
+    s.scratch = prep.book<float>(s.to == row_f32 || !s.count ? 0 : threads * s.cols);
   } else {
     s.row_bytes = table.stride(0) * (s.from == row_f32 ? 4 : 2);
   }
@@ -59,9 +59,13 @@ int64_t id_at(const Launch& l, const State& s, int64_t i) {
       RUDA_EMBEDDING_IDS)[s.plain_ids ? i : element_offset(*l.problem[RUDA_EMBEDDING_IDS].layout, i)]);
 }
 
+constexpr int64_t stop_ids = 1 << 14;       // ids checked, and
+constexpr int64_t stop_elements = 1 << 18;  // elements of rows written between two looks at the stop sign
+
 template <class T>
 void check_ids(const Launch& l, const State& s) {
   for (int64_t i = 0; i < s.count; ++i) {
+    if (i % stop_ids == 0) l.stop.check();
     const int64_t id = id_at<T>(l, s, i);
     RUDA_CHECK(id >= 0 && id < s.rows, RUDA_E_INDEX, -1, "embedding: ids[%lld] is %lld, expected 0..%lld",
                static_cast<long long>(i), static_cast<long long>(id), static_cast<long long>(s.rows - 1));
@@ -75,7 +79,12 @@ void gather(const Launch& l, const State& s, const EmbeddingTable& kernel, int64
   const auto* table = l.ptr<const std::byte>(RUDA_EMBEDDING_TABLE);
   auto* y = l.ptr<std::byte>(RUDA_EMBEDDING_Y);
   const int64_t bytes = s.to == row_f32 ? 4 : 2;
-  for (int64_t i = begin; i < end; ++i) {
+  const int64_t stop_rows = std::max<int64_t>(stop_elements / std::max<int64_t>(s.cols, 1), 1);
+  for (int64_t next = begin, i = begin; i < end; ++i) {
+    if (i == next) {
+      l.stop.check();
+      next += stop_rows;
+    }
     const int64_t at = to.contiguous ? i * s.cols : row_offset(to, i);
     kernel.row(table + id_at<T>(l, s, i) * s.row_bytes, s.from, s.block, y + at * bytes, s.to, s.cols,
                scratch);
@@ -104,7 +113,6 @@ void run(const Launch& l) {
     using T = decltype(t);
     check_ids<T>(l, s);
     pool_of(l).ranges(s.count, grain, [&](int64_t begin, int64_t end, int part) {
-      l.stop.check();
       float* scratch = l.at<float>(s.scratch);  // null where no row is decoded
       gather<T>(l, s, kernel, begin, end, scratch ? scratch + part * s.cols : nullptr);
     });
@@ -125,7 +133,6 @@ void run(const Launch& l) {
   with_ids(l, [&](auto t) {
     using T = decltype(t);
     check_ids<T>(l, s);
-    l.stop.check();
     gather<T>(l, s, scalar::embedding_table, 0, s.count, l.at<float>(s.scratch));
   });
 }

@@ -74,9 +74,18 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   s.widen_a = shape.a.type != gemm_f32 || shape.a.col != 1;
   s.over_products = shape.count >= thread_count(p);
   s.bias.prepare(p, prep, shape.n);
-  if (s.widen_a) s.x = prep.book<float>(shape.m * shape.k * (s.over_products ? thread_count(p) : 1));
+  if (s.widen_a && p[RUDA_MATMUL_C].layout->elements)
+    s.x = prep.book<float>(shape.m * shape.k * (s.over_products ? thread_count(p) : 1));
   prep.note(isa_name(isa()));
   return nullptr;
+}
+
+// Columns between two looks at the stop sign: about 1 MiB of b. Sums read k rows of b a piece, and less than
+// a KiB of each would waste what the processor fetches ahead.
+int64_t stop_columns(const MatmulShape& shape, bool dots, int64_t column_step) {
+  const int64_t column_bytes = std::max<int64_t>(shape.k, 1) * type_bytes(shape.b.type);
+  const int64_t columns = (int64_t(1) << 20) / column_bytes / column_step * column_step;
+  return std::max(columns, dots ? column_step : int64_t(256));
 }
 
 void run(const Launch& l) {
@@ -110,6 +119,13 @@ void run(const Launch& l) {
     return job;
   };
   const auto kernel = s.dots ? kernels.dots : kernels.sums;
+  const int64_t step = l.stop.armed() ? stop_columns(shape, s.dots, kernels.column_step) : shape.n;
+  const auto columns = [&](const FewRows& job, int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; at += step) {
+      l.stop.check();
+      kernel(&job, at, std::min(at + step, end));
+    }
+  };
   if (s.over_products) {
     // about 16 Ki products a thread at least
     const int64_t each = std::max<int64_t>(1, shape.m * shape.n * shape.k);
@@ -117,7 +133,7 @@ void run(const Launch& l) {
       for (int64_t i = begin; i < end; ++i) {
         l.stop.check();
         const FewRows job = job_of(i, part);
-        kernel(&job, 0, shape.n);
+        columns(job, 0, shape.n);
       }
     });
     return;
@@ -127,7 +143,7 @@ void run(const Launch& l) {
   for (int64_t i = 0; i < shape.count; ++i) {
     l.stop.check();
     const FewRows job = job_of(i, 0);
-    pool.ranges(shape.n, grain, [&](int64_t begin, int64_t end, int) { kernel(&job, begin, end); });
+    pool.ranges(shape.n, grain, [&](int64_t begin, int64_t end, int) { columns(job, begin, end); });
   }
 }
 

@@ -24,12 +24,20 @@ struct Shape {
   Rows x, y;
   int64_t n, k, weight_row_bytes;
   int32_t type, x_bf16, y_bf16, bias_bf16;
-  // The product then reads normalised rows and writes sums, both F32 and dense in the workspace.
-  bool normed, gated;
-  WorkspaceSlot normed_rows, sums;
+  bool gated;
+  // The product then reads rows (normalised, or without one stride) and writes sums (gated, or without one
+  // stride) that are F32 and dense in the workspace.
+  bool staged_x, staged_y;
+  bool idle;  // y has no elements: nothing runs, and nothing is booked
+  WorkspaceSlot staged_rows, sums;
+
+  template <class T>
+  WorkspaceSlot book(Prepare& prep, int64_t count) const {
+    return prep.book<T>(idle ? 0 : count);
+  }
 };
 
-// `copies` of the normalised rows, where each thread has its own.
+// `copies` of the staged rows, where each thread has its own.
 void read_shape(const Problem& p, Prepare& prep, Shape& s, int64_t copies = 1) {
   const Operand &x = p[RUDA_MATMUL_BLOCK_X], &w = p[RUDA_MATMUL_BLOCK_WEIGHTS],
                 &bias = p[RUDA_MATMUL_BLOCK_BIAS];
@@ -38,30 +46,26 @@ void read_shape(const Problem& p, Prepare& prep, Shape& s, int64_t copies = 1) {
   s.type = block_type(w.dtype());
   const BlockFormat& format = block_formats[s.type];
   s.weight_row_bytes = s.k / format.elements * format.bytes;
-  s.normed = p[RUDA_MATMUL_BLOCK_GAMMA].present;
+  const Operand& y = p[RUDA_MATMUL_BLOCK_Y];
   s.gated = p.as<ruda_matmul_block_desc>().gated != 0;
-  s.x_bf16 = x.dtype() == RUDA_BF16 && !s.normed;
-  s.y_bf16 = p[RUDA_MATMUL_BLOCK_Y].dtype() == RUDA_BF16 && !s.gated;
-  if (s.normed) s.normed_rows = prep.book<float>(copies * x.outer() * s.k);
-  if (s.gated) s.sums = prep.book<float>(x.outer() * s.n);
+  s.idle = !y.layout->elements;
+  s.staged_x = !collapse_rows(*x.layout, s.x) || p[RUDA_MATMUL_BLOCK_GAMMA].present;
+  s.staged_y = !collapse_rows(*y.layout, s.y) || s.gated;
+  s.x.count = s.y.count = x.outer();
+  if (s.staged_x) s.x.stride = s.k;
+  if (s.staged_y) s.y.stride = s.n;
+  s.x_bf16 = x.dtype() == RUDA_BF16 && !s.staged_x;
+  s.y_bf16 = y.dtype() == RUDA_BF16 && !s.staged_y;
+  if (s.staged_x) s.staged_rows = s.book<float>(prep, copies * x.outer() * s.k);
+  if (s.staged_y) s.sums = s.book<float>(prep, x.outer() * s.n);
   s.bias_bf16 = bias.present && bias.dtype() == RUDA_BF16;
-}
-
-bool read_rows(const Problem& p, Shape& s) {
-  if (!collapse_rows(*p[RUDA_MATMUL_BLOCK_X].layout, s.x) ||
-      !collapse_rows(*p[RUDA_MATMUL_BLOCK_Y].layout, s.y))
-    return false;
-  s.x.count = s.y.count = p[RUDA_MATMUL_BLOCK_X].outer();
-  if (s.normed) s.x.stride = s.k;
-  if (s.gated) s.y.stride = s.n;
-  return true;
 }
 
 BlockMatmul call_of(const Launch& l, const Shape& s) {
   return {l.ptr<const uint8_t>(RUDA_MATMUL_BLOCK_WEIGHTS),
           s.weight_row_bytes,
-          s.normed ? l.at<const void>(s.normed_rows) : l.ptr<const void>(RUDA_MATMUL_BLOCK_X),
-          s.gated ? l.at<void>(s.sums) : l.ptr<void>(RUDA_MATMUL_BLOCK_Y),
+          s.staged_x ? l.at<const void>(s.staged_rows) : l.ptr<const void>(RUDA_MATMUL_BLOCK_X),
+          s.staged_y ? l.at<void>(s.sums) : l.ptr<void>(RUDA_MATMUL_BLOCK_Y),
           l.ptr<const void>(RUDA_MATMUL_BLOCK_BIAS),
           s.x.stride,
           s.y.stride,
@@ -95,28 +99,32 @@ void share(const Launch& l, int64_t count, int64_t grain, F&& f) {
   });
 }
 
-// Row m of x over its root mean square, times gamma.
-void normalise_row(const Launch& l, const Shape& s, int64_t m, float* to) {
+// Row m of x as floats; with gamma over its root mean square, times gamma.
+void stage_row(const Launch& l, const Shape& s, int64_t m, float* to) {
   const Operand& x = l.problem[RUDA_MATMUL_BLOCK_X];
   const bool is_bf16 = x.dtype() == RUDA_BF16;
   const void* from =
       l.ptr<const std::byte>(RUDA_MATMUL_BLOCK_X) + row_offset(*x.layout, m) * (is_bf16 ? 2 : 4);
+  const bool normed = l.problem[RUDA_MATMUL_BLOCK_GAMMA].present;
   if (is_bf16) {  // the kernel of rms_norm would round its result
     for (int64_t i = 0; i < s.k; ++i) to[i] = to_float(static_cast<const bf16*>(from)[i]);
     from = to;
+  } else if (!normed) {
+    std::copy_n(static_cast<const float*>(from), s.k, to);
   }
+  if (!normed) return;
   const RmsNormRows row{from, l.ptr<const float>(RUDA_MATMUL_BLOCK_GAMMA),      to, s.k, s.k,
                         s.k,  float(l.problem.as<ruda_matmul_block_desc>().eps)};
   RUDA_ISA_PICK(NormTable, norm_table).rms_norm[0](row, 0, 1);
 }
 
-// Columns begin..end-1 of row m of y from the sums of the gate and of its partner.
-void gate_row(const Launch& l, const Shape& s, int64_t m, int64_t begin, int64_t end) {
+// Columns begin..end-1 of row m of y from the sums, where gated those of the gate and of its partner.
+void finish_row(const Launch& l, const Shape& s, int64_t m, int64_t begin, int64_t end) {
   const Operand& y = l.problem[RUDA_MATMUL_BLOCK_Y];
   const int64_t n = s.n / 2, at = row_offset(*y.layout, m);
   const float* sums = l.at<float>(s.sums) + m * s.n;
   for (int64_t j = begin; j < end; ++j) {
-    const float value = scalar_math::silu(sums[j]) * sums[n + j];
+    const float value = s.gated ? scalar_math::silu(sums[j]) * sums[n + j] : sums[j];
     if (y.dtype() == RUDA_BF16)
       l.ptr<bf16>(RUDA_MATMUL_BLOCK_Y)[at + j] = to_bf16(value);
     else
@@ -125,16 +133,16 @@ void gate_row(const Launch& l, const Shape& s, int64_t m, int64_t begin, int64_t
 }
 
 // What comes before and after the product of all rows.
-void normalise(const Launch& l, const Shape& s) {
-  if (!s.normed) return;
+void stage(const Launch& l, const Shape& s) {
+  if (!s.staged_x) return;
   share(l, l.problem[RUDA_MATMUL_BLOCK_X].outer(), 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t m = begin; m < end; ++m) normalise_row(l, s, m, l.at<float>(s.normed_rows) + m * s.k);
+    for (int64_t m = begin; m < end; ++m) stage_row(l, s, m, l.at<float>(s.staged_rows) + m * s.k);
   });
 }
-void gate(const Launch& l, const Shape& s) {
-  if (!s.gated) return;
+void finish(const Launch& l, const Shape& s) {
+  if (!s.staged_y) return;
   share(l, l.problem[RUDA_MATMUL_BLOCK_Y].outer(), 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t m = begin; m < end; ++m) gate_row(l, s, m, 0, s.n / 2);
+    for (int64_t m = begin; m < end; ++m) finish_row(l, s, m, 0, s.gated ? s.n / 2 : s.n);
   });
 }
 
@@ -147,7 +155,6 @@ int64_t weight_grain(const Shape& s) {
 bool strict(const Problem& p) { return p.math == RUDA_MATH_STRICT; }
 
 constexpr const char* wants_strict = "strict arithmetic was asked for";
-constexpr const char* no_stride = "rows without one stride";
 constexpr const char* empty_sum = "an empty sum";
 
 // ---- few rows: 16-bit integer activations
@@ -177,13 +184,12 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   read_shape(p, prep, s.shape, s.copies);
   if (isa() < Isa::avx512bf16) return "needs AVX-512 with VNNI";
   if (strict(p)) return wants_strict;
-  if (!read_rows(p, s.shape)) return no_stride;
   if (s.shape.k == 0) return empty_sum;
   if (s.shape.x.count > few_rows && p.forced_kernel.empty()) return "more than 4 rows are faster as panels";
   s.records = (s.shape.k + 127) / 128;
-  s.activations = prep.book<BlockActivations>(s.copies * s.records * s.shape.x.count);
-  s.fits = prep.book<uint8_t>(s.copies * fits_stride(s.shape));
-  s.scratch = prep.book<float>(thread_count(p) * block_strict_rows * s.shape.k);
+  s.activations = s.shape.book<BlockActivations>(prep, s.copies * s.records * s.shape.x.count);
+  s.fits = s.shape.book<uint8_t>(prep, s.copies * fits_stride(s.shape));
+  s.scratch = s.shape.book<float>(prep, thread_count(p) * block_strict_rows * s.shape.k);
   return nullptr;
 #else
   (void)p, (void)prep;
@@ -194,7 +200,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
 #if defined(__x86_64__)
 // One copy of x as the products read it.
 struct Integers {
-  const float* normed;  // instead of x, where there is a gamma
+  const float* rows;  // instead of x, where they are staged
   BlockActivations* activations;
   uint8_t* fits;
 };
@@ -202,14 +208,14 @@ struct Integers {
 Integers integers_of(const Launch& l, int64_t copy) {
   const State& s = l.state<State>();
   const int64_t rows = s.shape.x.count;
-  return {l.at<float>(s.shape.normed_rows) + copy * rows * s.shape.k,
+  return {l.at<float>(s.shape.staged_rows) + copy * rows * s.shape.k,
           l.at<BlockActivations>(s.activations) + copy * rows * s.records,
           l.at<uint8_t>(s.fits) + copy * fits_stride(s.shape)};
 }
 
 BlockMatmul call_with(const Launch& l, const Integers& x) {
   BlockMatmul call = call_of(l, l.state<State>().shape);
-  if (l.state<State>().shape.normed) call.x = x.normed;
+  if (l.state<State>().shape.staged_x) call.x = x.rows;
   return call;
 }
 
@@ -218,7 +224,7 @@ void convert(const Launch& l, const Integers& to, int64_t begin, int64_t end) {
   const State& s = l.state<State>();
   const BlockMatmul call = call_with(l, to);
   for (int64_t m = begin; m < end; ++m) {
-    if (s.shape.normed) normalise_row(l, s.shape, m, const_cast<float*>(to.normed) + m * s.shape.k);
+    if (s.shape.staged_x) stage_row(l, s.shape, m, const_cast<float*>(to.rows) + m * s.shape.k);
     to.fits[m] = avx512bf16::block_row.quantize(call, m, to.activations + m * s.records);
   }
 }
@@ -265,9 +271,9 @@ void multiply_part(const Launch& l, const Integers& x, int parts, int part) {
     const int64_t end = std::min(begin + step, mine.end);
     l.stop.check();
     multiply(l, call, x, begin, end, part);
-    if (!s.gated) continue;
-    multiply(l, call, x, mine.count + begin, mine.count + end, part);
-    for (int64_t m = 0; m < call.m; ++m) gate_row(l, s, m, begin, end);
+    if (s.gated) multiply(l, call, x, mine.count + begin, mine.count + end, part);
+    if (!s.staged_y) continue;
+    for (int64_t m = 0; m < call.m; ++m) finish_row(l, s, m, begin, end);
   }
 }
 
@@ -288,8 +294,10 @@ void run_some(const Launch* launches, int count) {
   for (int i = 0; i < count; ++i) {
     const State& s = launches[i].state<State>();
     source[i] = i;
+    if (s.shape.idle) continue;
     for (int j = i; j-- > 0;)
-      if (same_integers(launches[i], launches[j])) source[i] = source[j];
+      if (!launches[j].state<State>().shape.idle && same_integers(launches[i], launches[j]))
+        source[i] = source[j];
     bytes += s.shape.n * s.shape.weight_row_bytes;
     if (s.copies > 1 || source[i] != i) continue;
     const Integers to = integers_of(launches[i], 0);
@@ -302,11 +310,13 @@ void run_some(const Launch* launches, int count) {
     // On their way while x becomes integers.
     for (int i = 0; i < count; ++i) {
       const Shape& s = launches[i].state<State>().shape;
+      if (s.idle) continue;
       const Columns mine = columns_of(s, parts, part);
       avx512bf16::block_row.prefetch(call_of(launches[i], s), mine.begin, mine.end);
     }
     for (int i = 0; i < count; ++i) {
       const Launch& l = launches[i];
+      if (l.state<State>().shape.idle) continue;
       const bool own = l.state<State>().copies > 1;
       const Integers x = integers_of(launches[source[i]], own ? part : 0);
       if (own && source[i] == i) convert(l, x, 0, l.state<State>().shape.x.count);
@@ -342,13 +352,12 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   read_shape(p, prep, s.shape);
   if (strict(p)) return wants_strict;
   if (p[RUDA_MATMUL_BLOCK_X].outer() <= few_rows) return "up to 4 rows, which are not rounded to bf16";
-  if (!read_rows(p, s.shape)) return no_stride;
   if (s.shape.k == 0) return empty_sum;
   if (s.shape.weight_row_bytes > INT32_MAX / 16) return "weight rows beyond 128 MiB";
   const int64_t m = s.shape.x.count, padded = (m + 31) / 32 * 32;
-  s.x = prep.book<uint16_t>(padded * s.shape.k);
+  s.x = s.shape.book<uint16_t>(prep, padded * s.shape.k);
   s.scratch_bytes = (block_panel_scratch(s.shape.k) + 255) / 256 * 256;
-  s.scratch = prep.book<uint8_t>(thread_count(p) * s.scratch_bytes);
+  s.scratch = s.shape.book<uint8_t>(prep, thread_count(p) * s.scratch_bytes);
   // With more threads than panel pairs the rows of x are shared out too.
   const int64_t pairs = std::max<int64_t>((s.shape.n + 31) / 32, 1);
   s.m_parts = std::clamp<int64_t>(thread_count(p) / pairs, 1, std::max<int64_t>(padded / 32, 1));
@@ -357,9 +366,10 @@ Verdict prepare(const Problem& p, Prepare& prep) {
 
 void run_with(const Launch& l, const BlockPanelTable& table) {
   const State& s = l.state<State>();
+  if (s.shape.idle) return;
   const BlockMatmul call = call_of(l, s.shape);
   uint16_t* x = l.at<uint16_t>(s.x);
-  normalise(l, s.shape);
+  stage(l, s.shape);
   share(l, call.m, 32, [&](int64_t begin, int64_t end, int) { table.convert(call, begin, end, x); });
   const int64_t pairs = (call.n + 31) / 32, height = ((call.m + 31) / 32 + s.m_parts - 1) / s.m_parts * 32;
   share(l, pairs * s.m_parts, 1, [&](int64_t begin, int64_t end, int part) {
@@ -371,7 +381,7 @@ void run_with(const Launch& l, const BlockPanelTable& table) {
       begin += last - first;
     }
   });
-  gate(l, s.shape);
+  finish(l, s.shape);
 }
 
 }  // namespace panels
@@ -424,21 +434,21 @@ namespace f32 {
 Verdict prepare(const Problem& p, Prepare& prep) {
   StrictState& s = prep.state<StrictState>();
   read_shape(p, prep, s.shape);
-  if (!read_rows(p, s.shape)) return no_stride;
-  s.scratch = prep.book<float>(thread_count(p) * block_strict_rows * s.shape.k);
+  s.scratch = s.shape.book<float>(prep, thread_count(p) * block_strict_rows * s.shape.k);
   prep.note(isa_name(isa()));
   return nullptr;
 }
 
 void run(const Launch& l) {
   const StrictState& s = l.state<StrictState>();
+  if (s.shape.idle) return;
   const BlockMatmul call = call_of(l, s.shape);
   const BlockStrictTable& table = RUDA_ISA_PICK(BlockStrictTable, block_strict);
-  normalise(l, s.shape);
+  stage(l, s.shape);
   share(l, call.n, weight_grain(s.shape), [&](int64_t begin, int64_t end, int part) {
     table.run(call, 0, call.m, begin, end, l.at<float>(s.scratch) + part * block_strict_rows * call.k);
   });
-  gate(l, s.shape);
+  finish(l, s.shape);
 }
 
 }  // namespace f32
@@ -448,12 +458,13 @@ namespace plain {
 Verdict prepare(const Problem& p, Prepare& prep) {
   StrictState& s = prep.state<StrictState>();
   read_shape(p, prep, s.shape);
-  s.scratch = prep.book<float>(block_strict_rows * s.shape.k);
+  s.scratch = s.shape.book<float>(prep, block_strict_rows * s.shape.k);
   return nullptr;
 }
 
 void run(const Launch& l) {
   const StrictState& s = l.state<StrictState>();
+  if (s.shape.idle) return;
   BlockMatmul call = call_of(l, s.shape);
   const Operand &x = l.problem[RUDA_MATMUL_BLOCK_X], &y = l.problem[RUDA_MATMUL_BLOCK_Y];
   const void* x0 = call.x;
@@ -461,13 +472,13 @@ void run(const Launch& l) {
   call.m = 1;
   for (int64_t m = 0; m < x.outer(); ++m) {
     l.stop.check();
-    const int64_t from = s.shape.normed ? m * s.shape.k : row_offset(*x.layout, m);
-    const int64_t to = s.shape.gated ? m * s.shape.n : row_offset(*y.layout, m);
+    const int64_t from = s.shape.staged_x ? m * s.shape.k : row_offset(*x.layout, m);
+    const int64_t to = s.shape.staged_y ? m * s.shape.n : row_offset(*y.layout, m);
     call.x = static_cast<const std::byte*>(x0) + from * (call.x_bf16 ? 2 : 4);
     call.y = static_cast<std::byte*>(y0) + to * (call.y_bf16 ? 2 : 4);
-    if (s.shape.normed) normalise_row(l, s.shape, m, l.at<float>(s.shape.normed_rows) + m * s.shape.k);
+    if (s.shape.staged_x) stage_row(l, s.shape, m, l.at<float>(s.shape.staged_rows) + m * s.shape.k);
     scalar::block_strict.run(call, 0, 1, 0, call.n, l.at<float>(s.scratch));
-    if (s.shape.gated) gate_row(l, s.shape, m, 0, s.shape.n / 2);
+    if (s.shape.staged_y) finish_row(l, s.shape, m, 0, s.shape.gated ? s.shape.n / 2 : s.shape.n);
   }
 }
 

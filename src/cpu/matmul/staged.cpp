@@ -55,15 +55,15 @@ struct State {
 constexpr int64_t copy_grain = 4096;  // elements a thread converts at least
 
 // FP8 element (i, j) at i * row + j * col to bf16, dense along j.
-void narrow_copy(ThreadPool& pool, uint32_t dtype, const uint8_t* from, int64_t rows, int64_t cols,
+void narrow_copy(const Launch& l, uint32_t dtype, const uint8_t* from, int64_t rows, int64_t cols,
                  int64_t row, int64_t col, bf16* to) {
   const Conversion convert = find_conversion(dtype, RUDA_BF16);
-  pool.ranges(rows, std::max<int64_t>(1, copy_grain / std::max<int64_t>(cols, 1)),
-              [&](int64_t begin, int64_t end, int) {
-                for (int64_t i = begin; i < end; ++i)
-                  convert(reinterpret_cast<std::byte*>(to + i * cols), 2,
-                          reinterpret_cast<const std::byte*>(from + i * row), col, cols);
-              });
+  parallel(l, rows, std::max<int64_t>(1, copy_grain / std::max<int64_t>(cols, 1)),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t i = begin; i < end; ++i)
+               convert(reinterpret_cast<std::byte*>(to + i * cols), 2,
+                       reinterpret_cast<const std::byte*>(from + i * row), col, cols);
+           });
 }
 
 }  // namespace
@@ -79,6 +79,10 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   const MatmulShape& shape = s.shape;
   if (shape.k == 0) return "k is 0";
   if (!s.copy_a && !p.as<ruda_matmul_desc>().activation) return "neither FP8 operands nor an activation";
+  if (!p[RUDA_MATMUL_C].layout->elements) {
+    s.shape.count = 0;  // no work, and no memory for it
+    return nullptr;
+  }
   GemmMatrix a = shape.a, b = shape.b, c = shape.c;
   if (s.copy_a) a = {nullptr, shape.k, 1, gemm_bf16}, s.a = prep.book<bf16>(shape.m * shape.k);
   if (s.copy_b) b = {nullptr, 1, shape.k, gemm_bf16}, s.b = prep.book<bf16>(shape.n * shape.k);
@@ -107,14 +111,14 @@ void run(const Launch& l) {
     const MatmulShape::Offsets at = shape.at(index);
     GemmCall call{nullptr, nullptr, nullptr, nullptr, &l.stop};
     if (s.copy_a) {
-      narrow_copy(pool, l.problem[RUDA_MATMUL_A].dtype(), l.ptr<const uint8_t>(RUDA_MATMUL_A) + at.a, shape.m,
+      narrow_copy(l, l.problem[RUDA_MATMUL_A].dtype(), l.ptr<const uint8_t>(RUDA_MATMUL_A) + at.a, shape.m,
                   shape.k, shape.a.row, shape.a.col, l.at<bf16>(s.a));
       call.a = l.at<void>(s.a);
     } else {
       call.a = bytes(RUDA_MATMUL_A, at.a, shape.a.type);
     }
     if (s.copy_b) {
-      narrow_copy(pool, l.problem[RUDA_MATMUL_B].dtype(), l.ptr<const uint8_t>(RUDA_MATMUL_B) + at.b, shape.n,
+      narrow_copy(l, l.problem[RUDA_MATMUL_B].dtype(), l.ptr<const uint8_t>(RUDA_MATMUL_B) + at.b, shape.n,
                   shape.k, shape.b.col, shape.b.row, l.at<bf16>(s.b));
       call.b = l.at<void>(s.b);
     } else {
@@ -128,7 +132,7 @@ void run(const Launch& l) {
     const int64_t stride = s.in_place ? shape.c.row : shape.n;
     visit(c_dtype, Types<float, f16, bf16>{}, [&](auto t) {
       using T = decltype(t);
-      pool.ranges(shape.m, std::max<int64_t>(1, copy_grain / shape.n), [&](int64_t begin, int64_t end, int) {
+      parallel(l, shape.m, std::max<int64_t>(1, copy_grain / shape.n), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
           for (int64_t j = 0; j < shape.n; ++j)
             reinterpret_cast<T*>(c)[i * shape.c.row + j] = from_float<T>(epilogue(sums[i * stride + j], j));

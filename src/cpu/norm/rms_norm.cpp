@@ -21,15 +21,17 @@ namespace vector_rows {
 
 struct State {
   Rows x, y;
-  int64_t grain;
+  bool even;  // the rows of each have one stride
+  int64_t grain, bytes;
   void (*kernel)(const RmsNormRows& rows, int64_t begin, int64_t end);
 };
 
 Verdict prepare(const Problem& p, Prepare& prep) {
   const Operand& x = p[RUDA_RMS_NORM_X];
   State& s = prep.state<State>();
-  if (!collapse_rows(*x.layout, s.x) || !collapse_rows(*p[RUDA_RMS_NORM_Y].layout, s.y))
-    return "rows without one stride";
+  const bool x_even = collapse_rows(*x.layout, s.x), y_even = collapse_rows(*p[RUDA_RMS_NORM_Y].layout, s.y);
+  s.even = x_even && y_even;
+  s.bytes = dtype_info(x.dtype()).block_bytes;
   s.grain = s.x.cols > 0 ? row_grain(s.x.cols) : 1;
   s.kernel = RUDA_ISA_PICK(NormTable, norm_table).rms_norm[row_dtype_index(x.dtype())];
   prep.note(isa_name(isa()));
@@ -45,7 +47,16 @@ void run(const Launch& l) {
                          s.x.stride,
                          s.y.stride,
                          float(l.problem.as<ruda_rms_norm_desc>().eps)};
-  parallel(l, s.x.count, s.grain, [&](int64_t begin, int64_t end) { s.kernel(rows, begin, end); });
+  parallel(l, s.x.count, s.grain, [&](int64_t begin, int64_t end) {
+    if (s.even) return s.kernel(rows, begin, end);
+    RmsNormRows one = rows;
+    for (int64_t r = begin; r < end; ++r) {
+      one.x = l.ptr<const std::byte>(RUDA_RMS_NORM_X) +
+              row_offset(*l.problem[RUDA_RMS_NORM_X].layout, r) * s.bytes;
+      one.y = l.ptr<std::byte>(RUDA_RMS_NORM_Y) + row_offset(*l.problem[RUDA_RMS_NORM_Y].layout, r) * s.bytes;
+      s.kernel(one, 0, 1);
+    }
+  });
 }
 
 }  // namespace vector_rows

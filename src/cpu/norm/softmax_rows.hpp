@@ -26,6 +26,7 @@ namespace vector_rows {
 
 struct State {
   Rows x, y;
+  bool even;  // the rows of each have one stride
   SoftmaxRow row;
   int64_t bytes;
 };
@@ -34,8 +35,8 @@ template <bool is_log>
 Verdict prepare(const Problem& p, Prepare& prep) {
   const Operand& x = p[slot_x];
   State& s = prep.state<State>();
-  if (!collapse_rows(*x.layout, s.x) || !collapse_rows(*p[slot_y].layout, s.y))
-    return "rows without one stride";
+  const bool x_even = collapse_rows(*x.layout, s.x), y_even = collapse_rows(*p[slot_y].layout, s.y);
+  s.even = x_even && y_even;
   const SoftmaxTable& table = RUDA_ISA_PICK(SoftmaxTable, softmax_table);
   const int dtype = row_dtype_index(x.dtype());
   s.row = is_log ? table.log_softmax[dtype] : table.softmax[dtype];
@@ -50,8 +51,11 @@ void run(const Launch& l) {
   const auto* x = l.ptr<const std::byte>(slot_x);
   auto* y = l.ptr<std::byte>(slot_y);
   parallel(l, s.x.count, row_grain(s.x.cols), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r)
-      s.row(x + r * s.x.stride * s.bytes, y + r * s.y.stride * s.bytes, s.x.cols);
+    for (int64_t r = begin; r < end; ++r) {
+      const int64_t from = s.even ? r * s.x.stride : row_offset(*l.problem[slot_x].layout, r);
+      const int64_t to = s.even ? r * s.y.stride : row_offset(*l.problem[slot_y].layout, r);
+      s.row(x + from * s.bytes, y + to * s.bytes, s.x.cols);
+    }
   });
 }
 

@@ -13,6 +13,8 @@ namespace {
 
 constexpr uint32_t OUT = RUDA_ROPE_ATTENTION_OUT;
 
+constexpr int64_t stop_keys = 1024;  // between two looks at the stop sign
+
 // q is turned into the workspace too.
 struct State {
   RopeAppend append;
@@ -48,6 +50,7 @@ void attend(const Launch& l, const PagedSchedule& schedule, const T* turned, int
     const T* q = turned + (row * q_heads + h) * head_dim;
     float largest = -INFINITY, weight = 0;
     for (int64_t j = 0; j < seen; ++j) {
+      if (j % stop_keys == 0) l.stop.check();
       const C* key = cached(k_cache, K_CACHE, j, h / group);
       float sum = 0;
       for (int64_t e = 0; e < head_dim; ++e) sum = std::fma(to_float(q[e]) * scale, to_float(key[e]), sum);
@@ -55,15 +58,19 @@ void attend(const Launch& l, const PagedSchedule& schedule, const T* turned, int
       largest = std::max(largest, sum);
     }
     std::fill(sums.begin(), sums.end(), 0.0f);
+    // Where every score is minus infinity no key has a weight, and the row is 0.
+    const float shift = largest == -INFINITY ? 0.0f : largest;
     for (int64_t j = 0; j < seen; ++j) {
+      if (j % stop_keys == 0) l.stop.check();
       const C* value = cached(v_cache, V_CACHE, j, h / group);
-      const float part = std::exp(scores[size_t(j)] - largest);
+      const float part = std::exp(scores[size_t(j)] - shift);
       weight += part;
       for (int64_t e = 0; e < value_dim; ++e)
         sums[size_t(e)] = std::fma(part, to_float(value[e]), sums[size_t(e)]);
     }
+    const float divisor = weight == 0 ? INFINITY : weight;
     T* out = l.ptr<T>(OUT) + row * p[OUT].stride(0) + h * p[OUT].stride(1);
-    for (int64_t e = 0; e < value_dim; ++e) out[e] = from_float<T>(sums[size_t(e)] / weight);
+    for (int64_t e = 0; e < value_dim; ++e) out[e] = from_float<T>(sums[size_t(e)] / divisor);
   }
 }
 

@@ -89,8 +89,10 @@ void run(const Launch& l) {
   parallel(l, s.threads, 1, [&](int64_t begin, int64_t end) {
     const int64_t rows = logits.dim(0);
     for (int64_t thread = begin; thread < end; ++thread)
-      for (int64_t row = rows * thread / s.threads; row < rows * (thread + 1) / s.threads; ++row)
+      for (int64_t row = rows * thread / s.threads; row < rows * (thread + 1) / s.threads; ++row) {
+        l.stop.check();
         row_of_thread(row, thread);
+      }
   });
 }
 

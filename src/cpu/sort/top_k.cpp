@@ -65,7 +65,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   s.scan = RUDA_ISA_PICK(TopKTable, top_k_table).scan[d.smallest][index];
   // Half of the places are empty after each round, so that rising rows cost no more than twice a selection an
   // element.
-  s.capacity = std::min<int64_t>(x.dim(-1), 2 * d.k + 512) + 64;
+  s.capacity = x.elements ? std::min<int64_t>(x.dim(-1), 2 * d.k + 512) + 64 : 0;
   const int threads = thread_count(p);
   s.keys = prep.book<int32_t>(s.capacity * threads);
   s.places = prep.book<int32_t>(s.capacity * threads);

@@ -1,6 +1,7 @@
 // tests/ops/matmul/matmul_block.cpp - matmul_block against a double loop over the format tables.
 // SPDX-License-Identifier: Apache-2.0
 #include "support/blocks.hpp"
+#include "support/objects.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -316,6 +317,26 @@ RUDA_TEST(matmul_block_empty) {
   check_case(env, {RUDA_Q8_0, {0, 4}, 0, 32});
 }
 
+// No work needs no memory, however large the extents beside the 0 are.
+RUDA_TEST(matmul_block_empty_beside_huge) {
+  if (env.settings.backend != RUDA_BACKEND_CPU) throw Skip("the CPU's workspace");
+  const int64_t huge = int64_t(1) << 38;
+  const auto product = [&](ruda_tensor x, ruda_tensor weights, const char* what) {
+    ruda_tensor y = nullptr;
+    const ruda_status status = ruda_matmul_block(env.stream, x, weights, nullptr, 0, &y);
+    CHECK(status == RUDA_OK, "%s: %s, %s", what, ruda_status_name(status), last_message().c_str());
+    release({y, x, weights});
+  };
+  product(new_tensor(env.context, RUDA_F32, {0, huge}), new_tensor(env.context, RUDA_Q8_0, {0, huge}),
+          "no rows, no columns");
+  const ruda_tensor row = new_tensor(env.context, RUDA_F32, {1, 256});
+  const int64_t rows[] = {int64_t(1) << 40, 256};
+  ruda_tensor many = nullptr;
+  MUST(ruda_tensor_broadcast(row, rows, 2, &many));
+  ruda_release(row);
+  product(many, new_tensor(env.context, RUDA_Q8_0, {0, 256}), "2^40 rows, no columns");
+}
+
 // Weights at addresses that no vector load is aligned to: a table of one format's rows cut at each row.
 RUDA_TEST(matmul_block_addresses) {
   for (uint32_t format : {RUDA_Q4_0, RUDA_Q8_0, RUDA_Q6_K}) {
@@ -372,6 +393,55 @@ RUDA_TEST(matmul_block_special_rows) {
                 static_cast<long long>(i / n), got, e.value);
         }
       });
+    }
+}
+
+// The same around a norm and a gate: a row with NaN is NaN (and one with Inf under a norm), tiny rows are
+// finite, and no other row notices.
+RUDA_TEST(matmul_block_special_rows_around) {
+  if (env.settings.backend != RUDA_BACKEND_CPU) throw Skip("bits of a row, which a GPU ties to more");
+  const int64_t n = 9, k = 256;
+  for (const int around : {1, 2, 3})
+    for (int64_t m : {4, 7}) {
+      const bool normed = around & 1, gated = around & 2;
+      const int64_t rows = gated ? 2 * n : n;
+      const auto weights = random_blocks(env, RUDA_Q4_1, rows, k);
+      const auto gamma = env.normal(k), clean = env.normal(m * k);
+      auto spoilt = clean;
+      spoilt[3] = NAN;
+      spoilt[size_t(k) + 40] = -INFINITY;
+      for (int64_t i = 0; i < k; ++i) spoilt[size_t(2 * k + i)] = std::ldexp(double(i % 9), -149);
+      std::map<std::string, std::vector<double>> before;
+      for (const auto& values : {clean, spoilt}) {
+        OpRun op(env, "matmul_block");
+        op.input(X, RUDA_F32, {m, k}, values);
+        op.input_bytes(W, RUDA_Q4_1, {rows, k}, weights);
+        if (normed) op.input(GAMMA, RUDA_F32, {k}, gamma);
+        op.output(Y, RUDA_F32, {m, n});
+        const auto create = [&](const ruda_plan_options* options, ruda_plan* out) {
+          ruda_matmul_block_desc desc = RUDA_MATMUL_BLOCK_DESC_INIT;
+          desc.options = options, desc.x = op.desc(X), desc.weights = op.desc(W), desc.y = op.desc(Y);
+          desc.gamma = normed ? op.desc(GAMMA) : nullptr;
+          desc.eps = normed ? 1e-5 : 0.0, desc.gated = gated;
+          return ruda_matmul_block_plan_create(env.context, &desc, out);
+        };
+        op.each_kernel(create, [&](const std::string& kernel) {
+          const auto y = op.read(Y);
+          if (!before.count(kernel)) {
+            before[kernel] = y;
+            return;
+          }
+          for (int64_t i = 0; i < m * n; ++i) {
+            const int64_t row = i / n;
+            const double got = y[size_t(i)];
+            const bool right = row == 0   ? std::isnan(got)
+                               : row == 1 ? (normed ? std::isnan(got) : !std::isfinite(got))
+                               : row == 2 ? std::fabs(got) < 1e-30
+                                          : got == before[kernel][size_t(i)];
+            CHECK(right, "%s row %lld: got %g", kernel.c_str(), (long long)row, got);
+          }
+        });
+      }
     }
 }
 

@@ -178,6 +178,62 @@ RUDA_TEST(rope_attention_rows) {
   check_turned(env, {.base = {.spare_rows = 2}}, none);
 }
 
+// Every score of finite operands is minus infinity: no key has a weight, and the row is 0, as it is in
+// paged_attention. Powers of two, which two bf16 hold with nothing left.
+RUDA_TEST(rope_attention_scores_below_range) {
+  const double far = std::ldexp(1.0, 120);
+  PagedCase paged(env, 16, {2, {{1}}, {1}, {{0, 0}}});
+  const std::vector<double> q(2 * 64, far), k(64, -far), v(64, 3.0), cache(2 * 16 * 64, NAN);
+  OpRun op(env, "rope_attention");
+  op.input(slot::Q, RUDA_F32, {1, 2, 64}, q);
+  op.input(slot::K, RUDA_F32, {1, 1, 64}, k);
+  op.input(slot::V, RUDA_F32, {1, 1, 64}, v);
+  op.inout(slot::K_CACHE, RUDA_F32, {2, 16, 1, 64}, cache);
+  op.inout(slot::V_CACHE, RUDA_F32, {2, 16, 1, 64}, cache);
+  op.output(slot::OUT, RUDA_F32, {1, 2, 64});
+  op.bind_handle(slot::SCHEDULE, paged.schedule);
+  ruda_rope_params params = RUDA_ROPE_PARAMS_INIT;
+  params.theta = 10000;
+  const auto zero = [](const std::string& kernel, const std::vector<double>& out) {
+    check_close(kernel.c_str(), out, std::vector<double>(out.size(), 0.0), [](size_t) { return 0.0; });
+  };
+  op.each_kernel(
+      [&](const ruda_plan_options* options, ruda_plan* out) {
+        ruda_rope_attention_desc desc = RUDA_ROPE_ATTENTION_DESC_INIT;
+        desc.options = options;
+        desc.q = op.desc(slot::Q);
+        desc.k = op.desc(slot::K);
+        desc.v = op.desc(slot::V);
+        desc.out = op.desc(slot::OUT);
+        desc.k_cache = op.desc(slot::K_CACHE);
+        desc.v_cache = op.desc(slot::V_CACHE);
+        desc.params = &params;
+        desc.scale = 1;
+        return ruda_rope_attention_plan_create(env.context, &desc, out);
+      },
+      [&](const std::string& kernel) { zero(kernel, op.read(slot::OUT)); });
+
+  OpRun apart(env, "paged_attention");
+  apart.input(Q, RUDA_F32, {1, 2, 64}, q);
+  apart.input(K, RUDA_F32, {2, 16, 1, 64}, std::vector<double>(2 * 16 * 64, -far));
+  apart.input(V, RUDA_F32, {2, 16, 1, 64}, std::vector<double>(2 * 16 * 64, 3.0));
+  apart.output(OUT, RUDA_F32, {1, 2, 64});
+  apart.bind_handle(SCHEDULE, paged.schedule);
+  apart.each_kernel(
+      [&](const ruda_plan_options* options, ruda_plan* out) {
+        ruda_paged_attention_desc desc = RUDA_PAGED_ATTENTION_DESC_INIT;
+        desc.options = options;
+        desc.q = apart.desc(Q);
+        desc.k = apart.desc(K);
+        desc.v = apart.desc(V);
+        desc.out = apart.desc(OUT);
+        desc.causal = 1;
+        desc.scale = 1;
+        return ruda_paged_attention_plan_create(env.context, &desc, out);
+      },
+      [&](const std::string& kernel) { zero(kernel, apart.read(OUT)); });
+}
+
 RUDA_TEST(rope_attention_errors) {
   OpRun op(env, "rope_attention"), other(env, "rope_attention");
   op.random_input(slot::Q, RUDA_F32, {2, 4, 16});
