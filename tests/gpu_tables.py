@@ -34,10 +34,10 @@ def main():
     facts = next(iter(parts.values()))["machine"]
     print(f'# {facts["gpu"]}\n\nMade by `tests/gpu.sh` and `tests/gpu_tables.py`.\n')
     table(
-        ["section", "driver", "date", "commit"],
+        ["section", "driver", "date", "commit", "of another commit"],
         [
-            [name, part["machine"]["driver"], part["machine"]["date"], part["machine"].get("commit", "unknown")[:12]]
-            for name, part in parts.items()
+            [name, m["driver"], m["date"], m.get("commit", "unknown")[:12], m.get("others", "")]
+            for name, m in ((name, part["machine"]) for name, part in parts.items())
         ],
     )
     if "chat" in parts:
