@@ -126,14 +126,14 @@ Session::Next Session::next(const StopSign& stop, bool more) {
 std::string Session::take_text(const Next& step) {
   std::string text;
   if (step.token >= 0) text = stream_.push(model_->tokenizer(), step.token);
-  if (step.finish != RUDA_FINISH_NONE) text += stream_.finish();
+  if (step.finish != RUDA_FINISH_NONE) text += stream_.flush();
   text.insert(0, kept_);
   kept_.clear();
   return text;
 }
 
 std::string Session::rest() {
-  std::string text = kept_ + stream_.finish();
+  std::string text = kept_ + stream_.flush();
   kept_.clear();
   return text;
 }

@@ -1,12 +1,13 @@
 # tests/data/tiny_model.py - writes a small random model as a GGUF file, with a byte-level tokenizer and a chat template.
 # SPDX-License-Identifier: Apache-2.0
 """usage: tiny_model.py OUT.gguf [--arch llama|qwen2] [--weights f32|f16|bf16|q4_0|q4_1|q5_0|q5_1|q8_0] [--seed N] [--tied]
-                   [--shape tiny|smollm2-135m] [--key NAME=VALUE]... [--rope-factors X,X,..]
+                   [--shape tiny|smollm2-135m] [--key NAME=VALUE]... [--rope-factors X,X,..] [--scored]
 
 The same options give the same bytes. Weights are normal with standard deviation 0.08, so that tokens differ from step to
 step; tokens 0..255 are the bytes, then a few pairs, then the special tokens <|im_start|> and <|im_end|>. A large shape
 serves measurements: its matrices repeat 64 random rows. --key sets the metadata key <arch>.NAME: digits are an unsigned integer,
-other numbers an F32, everything else a text. --rope-factors are the values of rope_freqs.weight."""
+other numbers an F32, everything else a text. --rope-factors are the values of rope_freqs.weight. --scored:
+a vocabulary of scored pieces, each with a space before it."""
 
 import argparse
 import random
@@ -85,6 +86,7 @@ def main():
     parser.add_argument("--shape", default="tiny", choices=sorted(SHAPES))
     parser.add_argument("--key", action="append", default=[])
     parser.add_argument("--rope-factors")
+    parser.add_argument("--scored", action="store_true")
     args = parser.parse_args()
     layers, width, ff, q_heads, kv_heads, head, context, vocab = SHAPES[args.shape]
     rng = random.Random(args.seed)
@@ -127,15 +129,21 @@ def main():
                 scalar(f"{arch}.{key}", 6, "f", float(value))
             except ValueError:
                 string(f"{arch}.{key}", value)
-    string("tokenizer.ggml.model", "gpt2")
-    string("tokenizer.ggml.pre", "smollm" if arch == "llama" else "qwen2")
+    if args.scored:
+        string("tokenizer.ggml.model", "llama")
+        tokens = [f"\u2581w{i}" for i in range(vocab - len(SPECIAL))] + tokens[vocab - len(SPECIAL) :]
+        meta.append(text("tokenizer.ggml.scores") + struct.pack("<IIQ", 9, 6, vocab) + struct.pack(f"<{vocab}f", *range(vocab)))
+    else:
+        string("tokenizer.ggml.model", "gpt2")
+        string("tokenizer.ggml.pre", "smollm" if arch == "llama" else "qwen2")
     strings("tokenizer.ggml.tokens", tokens)
     meta.append(
         text("tokenizer.ggml.token_type")
         + struct.pack("<IIQ", 9, 5, vocab)
         + struct.pack(f"<{vocab}i", *([1] * (vocab - len(SPECIAL)) + [3] * len(SPECIAL)))
     )
-    strings("tokenizer.ggml.merges", PAIRS)
+    if not args.scored:
+        strings("tokenizer.ggml.merges", PAIRS)
     scalar("tokenizer.ggml.bos_token_id", 4, "I", vocab - 2)
     scalar("tokenizer.ggml.eos_token_id", 4, "I", vocab - 1)
     scalar("tokenizer.ggml.add_bos_token", 7, "B", 0)

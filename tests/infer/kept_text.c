@@ -199,11 +199,37 @@ static void stop_text_crosses_the_seam(void** state) {
   }
 }
 
+/* A vocabulary whose first piece of a text loses its space: only the first. */
+static void pieces_keep_their_space(void** state) {
+  fixture* f = *state;
+  ruda_store store = NULL;
+  ruda_model model = NULL;
+  fixture scored = *f;
+  collected all = {.stop_after = 0};
+  uint32_t finish = 0;
+  OK(ruda_store_open(getenv("RUDA_SCORED_MODEL"), NULL, &store));
+  OK(ruda_model_load(f->context, store, NULL, &model));
+  OK(ruda_session_create(model, NULL, &scored.session));
+  prompt(&scored);
+  OK(generate(&scored, &all, most, 0, &finish));
+  assert_non_null(strchr(all.text, ' '));
+  for (int first = 1; first < most; ++first) {
+    collected c = {.stop_after = 0};
+    prompt(&scored);
+    OK(generate(&scored, &c, (uint64_t)first, 0, &finish));
+    OK(generate(&scored, &c, (uint64_t)(most - first), 0, &finish));
+    assert_string_equal(c.text, all.text);
+  }
+  OK(ruda_release(scored.session));
+  OK(ruda_release(model));
+  OK(ruda_release(store));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(next_generate_gives_it),     cmocka_unit_test(pulling_gives_it),
       cmocka_unit_test(flush_gives_it_once),        cmocka_unit_test(prompt_and_rewind_forget_it),
-      cmocka_unit_test(stop_text_crosses_the_seam),
+      cmocka_unit_test(stop_text_crosses_the_seam), cmocka_unit_test(pieces_keep_their_space),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

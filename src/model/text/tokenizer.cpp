@@ -175,11 +175,15 @@ std::string TextStream::push(const Tokenizer& tokenizer, int32_t token) {
   return repair_utf8(text);
 }
 
-std::string TextStream::finish() {
+std::string TextStream::flush() {
   std::string rest = repair_utf8(pending_);
   pending_.clear();
-  started_ = false;
   return rest;
+}
+
+std::string TextStream::finish() {
+  started_ = false;
+  return flush();
 }
 
 }  // namespace ruda::text

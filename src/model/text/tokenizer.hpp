@@ -81,7 +81,9 @@ class TextStream {
   explicit TextStream(uint32_t flags = 0) : flags_(flags) {}
   // What has become certain; may be empty.
   std::string push(const Tokenizer& tokenizer, int32_t token);
-  // The rest: bytes kept back become one replacement character.
+  // The rest: bytes kept back become one replacement character. The text may go on.
+  std::string flush();
+  // The rest, and the next token begins a text.
   std::string finish();
   std::string_view pending() const { return pending_; }
   // To carry the state in a plain struct.
