@@ -91,6 +91,7 @@ double exact_double(const ruda_binding& binding, uint32_t index, const Operand& 
 // Memory of an output meets that of another operand: legal for the very tensor where the operator allows it,
 // and where no byte is shared.
 void check_overlap(const Problem& problem, int out, const Tensor& output, int s, const Tensor& other) {
+  if (!output.layout().elements || !other.layout().elements) return;
   const bool same = output.data() == other.data() && &output.layout() == &other.layout();
   RUDA_CHECK((same && (problem.operands[size_t(out)].may_alias >> s & 1)) || rows_interleave(output, other),
              RUDA_E_OVERLAP, arg_bindings, "%s: memory of %s overlaps %s", problem.op->name,

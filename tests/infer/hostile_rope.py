@@ -33,6 +33,8 @@ CASES = [
     (YARN + ["--key", "rope.scaling.original_context_length=0"], "original_context_length is 0, expected 1.."),
     (YARN + ["--key", "rope.freq_base=0.5"], "metadata keys llama.rope.*: theta is 0.5, expected above 1 for yarn"),
     (YARN + ["--key", "rope.scaling.factor=1e-45"], "metadata keys llama.rope.*: frequency"),
+    (YARN + ["--key", "rope.scaling.yarn_beta_fast=8.0"], "rope.scaling.yarn_beta_fast is not read here"),
+    (YARN + ["--key", "rope.scaling.attn_factor=0.5"], "rope.scaling.attn_factor is not read here"),
     (["--key", "rope.scaling.type=longrope"], 'llama.rope.scaling.type is "longrope", expected none, linear or yarn'),
     (["--rope-factors", ONES + ",8"], None),
     (["--rope-factors", ONES + ",0"], "tensor rope_freqs.weight: element 7 is 0, expected finite and above 0"),

@@ -194,6 +194,31 @@ static void notices_overlap(void** state) {
   for (size_t i = 0; i < sizeof objects / sizeof *objects; ++i) OK(ruda_release(objects[i]));
 }
 
+/* A tensor without elements has an address, but no memory. */
+static void empty_tensors_overlap_nothing(void** state) {
+  struct run* r = *state;
+  const int64_t none[2] = {0, cols}, flat[1] = {2 * cols}, zero[1] = {0}, row[1] = {cols}, inside[1] = {2};
+  ruda_tensor line = new_counting(r->context, r->stream, 1, flat), gamma = NULL, empty = NULL, y = NULL;
+  ruda_tensor_desc x_desc = RUDA_TENSOR_DESC_INIT, gamma_desc = RUDA_TENSOR_DESC_INIT;
+  ruda_rms_norm_desc desc = RUDA_RMS_NORM_DESC_INIT;
+  ruda_plan plan = NULL;
+  OK(ruda_tensor_slice(line, zero, row, NULL, 1, &gamma));
+  OK(ruda_tensor_slice(line, inside, inside, NULL, 1, &empty));
+  OK(ruda_tensor_view(empty, none, 2, &y));
+  OK(ruda_tensor_get_desc(y, &x_desc));
+  OK(ruda_tensor_get_desc(gamma, &gamma_desc));
+  desc.x = &x_desc;
+  desc.gamma = &gamma_desc;
+  desc.eps = 1e-5;
+  OK(ruda_rms_norm_plan_create(r->context, &desc, &plan));
+  ruda_binding bindings[3] = {{RUDA_RMS_NORM_X, RUDA_BIND_TENSOR, {y}},
+                              {RUDA_RMS_NORM_GAMMA, RUDA_BIND_TENSOR, {gamma}},
+                              {RUDA_RMS_NORM_Y, RUDA_BIND_TENSOR, {y}}};
+  OK(ruda_plan_execute(plan, r->stream, NULL, bindings, 3, NULL));
+  void* objects[] = {plan, y, empty, gamma, line};
+  for (size_t i = 0; i < sizeof objects / sizeof *objects; ++i) OK(ruda_release(objects[i]));
+}
+
 static void checks_workspaces(void** state) {
   struct run* r = *state;
   ruda_workspace workspace = (ruda_workspace)&workspace;
@@ -439,6 +464,7 @@ int main(void) {
       CASE(refuses_slots),
       CASE(refuses_layouts),
       CASE(notices_overlap),
+      CASE(empty_tensors_overlap_nothing),
       CASE(checks_workspaces),
       CASE(keeps_the_workspace_apart),
       CASE(converts_integers),

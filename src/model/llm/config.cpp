@@ -38,6 +38,7 @@ class Keys {
     return entry ? integer(*entry, name, low, high) : fallback;
   }
   double real(const std::string& name) const { return real(need(name), name); }
+  bool has(const std::string& name) const { return find(name) != nullptr; }
   double real_or(const std::string& name, double fallback) const {
     const MetaEntry* entry = find(name);
     return entry ? real(*entry, name) : fallback;
@@ -98,9 +99,14 @@ RopeConfig read_rope(const Keys& keys, const Family& family, int64_t head_dim, i
   rope.original_context = keys.integer_or("rope.scaling.original_context_length", context, 1, INT32_MAX);
   if (scaling == "linear")
     rope.scaling = RUDA_ROPE_SCALING_LINEAR;
-  else if (scaling == "yarn")
+  else if (scaling == "yarn") {
     rope.scaling = RUDA_ROPE_SCALING_YARN;
-  else
+    for (const char* key : {"attn_factor", "yarn_attn_factor", "yarn_beta_fast", "yarn_beta_slow",
+                            "yarn_ext_factor", "yarn_log_multiplier"})
+      RUDA_CHECK(!keys.has(std::string("rope.scaling.") + key), RUDA_E_UNSUPPORTED, -1,
+                 "metadata key %s.rope.scaling.%s is not read here, and the file would mean other numbers",
+                 family.architecture, key);
+  } else
     fail(RUDA_E_UNSUPPORTED, -1,
          "metadata key %s.rope.scaling.type is \"%.32s\", expected none, linear or yarn", family.architecture,
          scaling.c_str());
