@@ -92,7 +92,7 @@ Made by `tests/bench/page.py` from `cpu.json`, which `tests/bench/measure_cpu.py
 Every case ran here and at the peer in the same minutes, the better of the rounds counts for both; a ratio above 1 means that
 libruda is faster. What is slower stays in the table. {data.get("note", "")}
 
-## Ceilings of the same run
+## Ceilings
 
 {ceilings(data)}
 ## A language model: SmolLM2-135M-Instruct, two threads
