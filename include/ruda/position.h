@@ -39,8 +39,9 @@ enum {
 /** Flags of ruda_rope_params. */
 enum { RUDA_ROPE_EXACT_RAMP = 1 /* yarn: the ends of the ramp are not rounded outward to whole pairs */ };
 
-/** What turns by how much. The names follow the keys of rope_parameters in a Hugging Face config.json. All
- *  doubles are finite; a value out of its range is refused by name, under "always" whatever the scaling:
+/** What turns by how much. The names follow the keys of rope_parameters in a Hugging Face config.json. A
+ *  number that the scaling reads is refused by name where it is not finite or out of its range; those under
+ *  "always" whatever the scaling:
  *
  *  rotary_dim             always: even, 0..head_dim; dynamic: at least 4
  *  theta                  above 0, yarn: above 1

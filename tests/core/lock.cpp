@@ -1,6 +1,7 @@
 // tests/core/lock.cpp - the library's lock: one holder at a time, sleepers that wake, children of a fork.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/fork.hpp"
+#include "support/expect_all.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -15,16 +16,6 @@
 #include <unistd.h>
 
 namespace {
-
-int failures = 0;
-
-#define EXPECT(condition)                                              \
-  do {                                                                 \
-    if (!(condition)) {                                                \
-      failures++;                                                      \
-      std::printf("FAIL %s:%d: %s\n", __FILE__, __LINE__, #condition); \
-    }                                                                  \
-  } while (0)
 
 using namespace std::chrono_literals;
 
@@ -120,6 +111,5 @@ int main() {
 #if !RUDA_TEST_SANITIZED
   child_takes_it();  // a sanitizer's own locks do not follow a multi-threaded fork
 #endif
-  if (failures) std::printf("%d failures\n", failures);
-  return failures ? 1 : 0;
+  return failures_to_exit_code();
 }

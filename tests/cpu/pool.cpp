@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "cpu/runtime/memory.hpp"
 #include "cpu/runtime/pool.hpp"
+#include "support/expect_all.hpp"
 
 #include <cstdint>
 #include <cstdio>
@@ -18,16 +19,6 @@
 using namespace ruda::cpu;
 
 namespace {
-
-int failures = 0;
-
-#define EXPECT(condition)                                              \
-  do {                                                                 \
-    if (!(condition)) {                                                \
-      failures++;                                                      \
-      std::printf("FAIL %s:%d: %s\n", __FILE__, __LINE__, #condition); \
-    }                                                                  \
-  } while (0)
 
 void every_part_once(ThreadPool& pool) {
   for (int parts : {0, 1, 2, 3, 7, 64, 1000})
@@ -235,6 +226,5 @@ int main() {
   fork_works();  // a sanitizer's own locks do not follow a multi-threaded fork
 #endif
   EXPECT(available_processors() >= 1);
-  if (failures) std::printf("%d failures\n", failures);
-  return failures ? 1 : 0;
+  return failures_to_exit_code();
 }

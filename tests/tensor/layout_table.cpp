@@ -1,6 +1,7 @@
 // tests/tensor/layout_table.cpp - interned layouts: one address a value, many threads, bounded memory.
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor/layout.hpp"
+#include "support/expect_all.hpp"
 
 #include <cstdint>
 #include <cstdio>
@@ -14,16 +15,6 @@ using ruda::LayoutRef;
 using ruda::LayoutTable;
 
 namespace {
-
-std::atomic<int> failures{0};
-
-#define EXPECT(condition)                                              \
-  do {                                                                 \
-    if (!(condition)) {                                                \
-      failures++;                                                      \
-      std::printf("FAIL %s:%d: %s\n", __FILE__, __LINE__, #condition); \
-    }                                                                  \
-  } while (0)
 
 // The n-th of many layouts: [n, n + 1] of alternating dtypes.
 Layout layout(int64_t n) {
@@ -106,6 +97,5 @@ int main() {
   one_address();
   sweeps();
   many_threads();
-  if (failures) std::printf("%d failures\n", failures.load());
-  return failures ? 1 : 0;
+  return failures_to_exit_code();
 }
