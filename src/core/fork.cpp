@@ -18,10 +18,10 @@ constinit Mutex* first = nullptr;
 struct ForkHandlers {
   static void prepare() {
     list_lock.lock();
-    for (Mutex* each = first; each; each = each->next_) each->lock();
+    for (Mutex* each = first; each; each = each->next_) each->lock_.lock();
   }
   static void resume() {
-    for (Mutex* each = first; each; each = each->next_) each->unlock();
+    for (Mutex* each = first; each; each = each->next_) each->lock_.unlock();
     list_lock.unlock();
   }
   static void resume_child() {
@@ -37,7 +37,10 @@ namespace {
 
 }  // namespace
 
+thread_local int Mutex::held = 0;
+
 Mutex::Mutex() noexcept {
+  expect_none_held();
   const std::lock_guard lock(list_lock);
   next_ = first;
   if (first) first->before_ = this;
@@ -45,6 +48,7 @@ Mutex::Mutex() noexcept {
 }
 
 Mutex::~Mutex() {
+  expect_none_held();
   const std::lock_guard lock(list_lock);
   (before_ ? before_->next_ : first) = next_;
   if (next_) next_->before_ = before_;

@@ -15,6 +15,14 @@
 #include <mutex>
 #include <new>
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define RUDA_SANITIZED 1
+#elif defined(__has_feature)
+#define RUDA_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define RUDA_SANITIZED 0
+#endif
+
 namespace ruda {
 
 // Rises by one in every forked child; handlers are set as the library is loaded.
@@ -25,18 +33,34 @@ inline bool forked_since(uint32_t generation) noexcept { return fork_generation_
 
 // A fork takes all of them before it copies the process, and gives them back in parent and child. So that it
 // takes them in any order: whoever holds one takes, makes and destroys no other, calls nobody back and waits
-// for nothing. What lasts is a Turn. A few a context, since making one takes a lock of the process.
+// for nothing. A sanitized build ends at once where this is broken. What lasts is a Turn. A few a context,
+// since making one takes a lock of the process.
 class Mutex {
  public:
   Mutex() noexcept;
   ~Mutex();
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
-  void lock() noexcept { lock_.lock(); }
-  void unlock() noexcept { lock_.unlock(); }
+  void lock() noexcept {
+    if constexpr (watched) expect_none_held(), ++held;
+    lock_.lock();
+  }
+  void unlock() noexcept {
+    lock_.unlock();
+    if constexpr (watched) --held;
+  }
 
  private:
   friend struct ForkHandlers;
+#if RUDA_SANITIZED
+  static constexpr bool watched = true;
+#else
+  static constexpr bool watched = false;
+#endif
+  static void expect_none_held() noexcept {
+    if (watched && held) __builtin_trap();
+  }
+  static thread_local int held;  // by this thread, in a watched build
   Lock lock_;
   Mutex *before_ = nullptr, *next_ = nullptr;
 };
