@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <mutex>
 #include <new>
+#include <type_traits>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define RUDA_SANITIZED 1
@@ -84,15 +85,18 @@ class Turn {
  private:
   uint32_t take() noexcept;
   void give(uint32_t token) noexcept;
-  std::atomic<uint32_t> holder_{
-      0};  // 0, or one more than the generation of the process whose thread holds it
+  // 0, or one more than the generation of the process whose thread holds it.
+  std::atomic<uint32_t> holder_{0};
 };
 
 // A static that is never destroyed: threads may use it while the process exits.
 template <class T>
 class Lasting {
  public:
-  Lasting() { new (bytes_) T; }
+  Lasting() noexcept {
+    static_assert(std::is_nothrow_default_constructible_v<T>);
+    new (bytes_) T;
+  }
   T& operator*() { return *std::launder(reinterpret_cast<T*>(bytes_)); }
 
  private:
@@ -104,6 +108,7 @@ class Lasting {
 template <class T>
 class Once {
  public:
+  Once() noexcept = default;
   template <class Make>
   const T& get(Make&& make) {
     if (!made_.load(std::memory_order_acquire)) [[unlikely]] {

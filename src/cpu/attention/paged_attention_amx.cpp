@@ -117,10 +117,10 @@ void pack_queries(const Q* const* rows, int64_t dim, uint8_t* high, uint8_t* low
 
 // One part of up to four tiles of A times one of B: a sum takes part in every fourth product only, since the
 // next waits for the last. Macros, since the compilers print the number of a register as it stands.
-#define RUDA_MULTIPLY(sum, a, from, b)                    \
-  if (count > sum) {                                      \
-    _tile_loadd(a, (from) + sum * tile_bytes, row_bytes); \
-    _tile_dpbf16ps(sum, a, b);                            \
+#define RUDA_MULTIPLY(sum, a, from, b)                      \
+  if (count > (sum)) {                                      \
+    _tile_loadd(a, (from) + tile_bytes * (sum), row_bytes); \
+    _tile_dpbf16ps(sum, a, b);                              \
   }
 #define RUDA_MULTIPLY_ALL(from, b) \
   RUDA_MULTIPLY(0, 6, from, b)     \

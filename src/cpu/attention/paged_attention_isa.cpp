@@ -24,7 +24,7 @@ constexpr int high_lane(int lane, int step) { return lane & step ? lanes + lane 
 
 template <int step>
 RUDA_INLINE void exchange(F32& a, F32& b) {
-#define RUDA_LANES4(f, at) f(at, step), f(at + 1, step), f(at + 2, step), f(at + 3, step)
+#define RUDA_LANES4(f, at) f(at, step), f((at) + 1, step), f((at) + 2, step), f((at) + 3, step)
 #if RUDA_SIMD_AVX512
 #define RUDA_LANES(f) RUDA_LANES4(f, 0), RUDA_LANES4(f, 4), RUDA_LANES4(f, 8), RUDA_LANES4(f, 12)
 #elif RUDA_SIMD_AVX2
