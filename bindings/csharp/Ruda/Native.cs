@@ -187,6 +187,12 @@ namespace Ruda {
       return (ulong)value;
     }
 
+    /// <summary>The number of a value of an enumeration; unset: 0 stands for the default.</summary>
+    internal static uint One<T>(string name, T value, bool unset = false)
+        where T : struct {
+      return ((Choice<T>)value).Number(name, unset);
+    }
+
     /// <summary>A text that ends with its first NUL in the library; null stays null.</summary>
     internal static string Text(string name, string value) {
       int at = value == null ? -1 : value.IndexOf('\0');

@@ -13,6 +13,7 @@ namespace Ruda {
     internal readonly long[] Shape, Strides;
 
     public Operand(DType dtype, long[] shape, long[] strides = null) {
+      Need.One("dtype", dtype);
       DType = dtype;
       Shape = Need.Given("shape", shape);
       Strides = strides;
@@ -42,7 +43,7 @@ namespace Ruda {
 
   /// <summary>Fills the descriptor of an operator by the names of its fields; a bit mask of axes ends in _mask, as
   /// "axes_mask". A value that is null keeps its default. A name that the operator does not have, or a value of another
-  /// kind, is refused by Create.</summary>
+  /// kind, is refused by Create. A parameter that takes an enumeration takes its name as a text too, as "add".</summary>
   public sealed class PlanBuilder {
     readonly string op;
     readonly StringBuilder names = new StringBuilder();
@@ -98,6 +99,16 @@ namespace Ruda {
     /// <summary>Fields that are unsigned and 64 bits wide hold every ulong.</summary>
     public PlanBuilder Set(string name, ulong? value) {
       return value == null ? this : Add(name, 'u', unchecked((long)value.Value));
+    }
+
+    /// <summary>A value of an enumeration, such as Binary.Add.</summary>
+    public PlanBuilder Set(string name, Enum value) {
+      return value == null ? this : Set(name, Convert.ToInt64(value));
+    }
+
+    internal PlanBuilder Set<T>(string name, Choice<T> value)
+        where T : struct {
+      return value.IsGiven ? Set(name, (long)value.Number(name, true)) : this;
     }
 
     public PlanBuilder Set(string name, bool? value) {
@@ -223,7 +234,7 @@ namespace Ruda {
       Need.Text("op", Need.Given("op", op));
       return ReadText(text => {
         ulong needed;
-        RudaNative.ruda_op_kernels(op, (uint)backend, text, (ulong)text.Length, out needed);
+        RudaNative.ruda_op_kernels(op, Need.One("backend", backend), text, (ulong)text.Length, out needed);
         return needed;
       }).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries);
     }

@@ -368,7 +368,7 @@ namespace Ruda {
 
     static SessionHandle Make(Model model, long capacity, DType dtype, uint batch) {
       SessionHandle made;
-      RudaNative.rudax_session_create(Need.H("model", model), (uint)dtype, Need.Unsigned("tokenCapacity", capacity), batch,
+      RudaNative.rudax_session_create(Need.H("model", model), Need.One("cacheDType", dtype, true), Need.Unsigned("tokenCapacity", capacity), batch,
                                       out made);
       return made;
     }

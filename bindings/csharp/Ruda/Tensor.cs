@@ -56,7 +56,7 @@ namespace Ruda {
     static TensorHandle Make(Context context, DType dtype, long[] shape) {
       TensorHandle made;
       Need.Given("shape", shape);
-      RudaNative.rudax_tensor_create(Need.H("context", context), (uint)dtype, shape, (uint)shape.Length, out made);
+      RudaNative.rudax_tensor_create(Need.H("context", context), Need.One("dtype", dtype), shape, (uint)shape.Length, out made);
       return made;
     }
 
@@ -86,7 +86,7 @@ namespace Ruda {
       long number = Loans.Add(pinned);
       try {
         TensorHandle made;
-        RudaNative.rudax_tensor_wrap(Need.H("context", context), (uint)dtype, shape, (uint)shape.Length, 3,
+        RudaNative.rudax_tensor_wrap(Need.H("context", context), Need.One("dtype", dtype), shape, (uint)shape.Length, 3,
                                      pinned.AddrOfPinnedObject(), (ulong)Buffer.ByteLength(data), number,
                                      out made);
         return new Tensor(made);
@@ -200,7 +200,7 @@ namespace Ruda {
     /// 448 in F8E4M3</param>
     public Tensor Cast(Stream stream, DType dtype, Overflow overflow = Overflow.Default) {
       TensorHandle made;
-      RudaNative.ruda_tensor_convert(Need.H("stream", stream), H, (uint)dtype, (uint)overflow, out made);
+      RudaNative.ruda_tensor_convert(Need.H("stream", stream), H, Need.One("dtype", dtype), Need.One("overflow", overflow), out made);
       return new Tensor(made);
     }
 

@@ -9,7 +9,8 @@ import threading
 
 from ._load import _raw
 from . import _errors
-from ._constants import Backend, LogLevel
+from ._constants import Backend, DType, LogLevel
+from ._numbers import choice
 
 _current_stream = contextvars.ContextVar("ruda_stream", default=None)
 
@@ -134,7 +135,7 @@ def op_stream(stream, *operands):
 @register("context")
 class Context(Handle):
     """One device of one backend with its caches, threads and log. backend: "auto", "cpu", "cuda", "cuda:1"
-    or a Backend.
+    or a Backend. log_level: a LogLevel, its number or its name.
 
     host_threads: threads of the CPU backend, 0 = all that the process may use. memory_limit: bytes for
     tensors and workspaces, 0 = no limit; what counts are whole blocks, each of 256 bytes or more and up to a
@@ -157,6 +158,7 @@ class Context(Handle):
             if name.upper() not in Backend.__members__ or (ordinal and not ordinal.isdigit()):
                 raise ValueError(f"backend is {backend!r}, expected auto, cpu, cuda or cuda:<ordinal>")
             backend, device = Backend[name.upper()], int(ordinal or device)
+        backend, log_level = choice("backend", backend, Backend), choice("log_level", log_level, LogLevel, True)
         super().__init__(
             _raw.rudax_context_create(
                 backend, device, host_threads, log_level, plan_cache_capacity, memory_limit
@@ -224,7 +226,8 @@ class Context(Handle):
         take_returned()
 
     def set_log_level(self, level):
-        _raw.rudax_log_level(self._h, LogLevel(level))
+        """level: a LogLevel, its number or its name."""
+        _raw.rudax_log_level(self._h, choice("level", level, LogLevel))
 
     def drain_log(self):
         """The log lines that wait, as (level, component, text)."""
@@ -245,13 +248,13 @@ class Context(Handle):
     def workspace(self, size):
         return wrap("workspace", _raw.ruda_workspace_create(self._h, size), self)
 
-    def empty(self, shape, dtype=2):
+    def empty(self, shape, dtype=DType.F32):
         return _tensor().empty(self, shape, dtype)
 
-    def zeros(self, shape, dtype=2, *, stream=None):
+    def zeros(self, shape, dtype=DType.F32, *, stream=None):
         return _tensor().full(self, shape, 0, dtype, stream=stream)
 
-    def full(self, shape, value, dtype=2, *, stream=None):
+    def full(self, shape, value, dtype=DType.F32, *, stream=None):
         return _tensor().full(self, shape, value, dtype, stream=stream)
 
     def tensor(self, data, dtype=None, *, stream=None):
@@ -374,7 +377,5 @@ def backend_report():
 
 
 def device_count(backend):
-    """Devices of a backend that answer."""
-    if isinstance(backend, str) and backend.upper() not in Backend.__members__:
-        raise ValueError(f"backend is {backend!r}, expected cpu or cuda")
-    return _raw.ruda_backend_probe(Backend[backend.upper()] if isinstance(backend, str) else backend)
+    """Devices of a backend, a Backend, its number or its name, that answer."""
+    return _raw.ruda_backend_probe(choice("backend", backend, Backend))

@@ -8,7 +8,7 @@ import math
 import operator
 import struct
 
-from ._constants import DType
+from ._constants import OPEN, DType, Named
 
 MAX_RANK = 16
 LARGEST_F32 = 3.4028235677973366e38  # from here on a double rounds to infinity
@@ -141,6 +141,34 @@ def number(name, value, expected):
                 return float(value)
     of = f" of shape {list(shape)}" if shape and isinstance(shape, tuple) else ""
     raise TypeError(f"{name} is a {type(value).__name__}{of}, expected {expected}")
+
+
+def choice(name, value, kind, unset=False):
+    """The number of a value of an enumeration: of one of its members, their numbers, or their names in lower case.
+    unset: None and 0 stand for the default."""
+    if type(value) is kind:
+        return int(value)
+    expected = f"expected one of {kind.__name__}: " + ", ".join(kind.__members__).lower()
+    if value is None and unset:
+        return 0
+    if isinstance(value, str):
+        if value.upper() not in kind.__members__:
+            raise ValueError(f"{name} is {value!r}, {expected}")
+        return int(kind[value.upper()])
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}, {expected}") from None
+    if isinstance(value, Named):
+        raise TypeError(f"{name} is {value}, {expected}")
+    if number not in kind._value2member_map_ and kind not in OPEN and (number or not unset):
+        raise ValueError(f"{name} is {number}, {expected}")
+    return number
+
+
+def field(name, value, kind, unset=False):
+    """As choice for a field of a plan, which None leaves out."""
+    return None if value is None else choice(name, value, kind, unset)
 
 
 def axis_mask(name, axes, operand):

@@ -6,9 +6,9 @@ operands by name."""
 import operator
 
 from ._load import _raw
-from ._constants import BindKind
+from ._constants import Backend, BindKind
 from ._core import Handle, context_handle, op_stream, optional, read_text, register, wrap
-from ._numbers import LEAST_I64, MOST_I64, check_range, exact_float, integers, number
+from ._numbers import LEAST_I64, MOST_I64, check_range, choice, exact_float, integers, number
 from ._tensor import DType, Tensor, dtype_from, dtype_or_default, extents
 
 
@@ -243,6 +243,7 @@ def op_names():
     return [read_text(lambda text, i=i: _raw.rudax_op_name(i, text)) for i in range(_raw.ruda_op_count())]
 
 
-def op_kernels(op, backend=1):
-    """The kernels of an operator on a backend, best first."""
+def op_kernels(op, backend=Backend.CPU):
+    """The kernels of an operator on a backend, a Backend, its number or its name, best first."""
+    backend = choice("backend", backend, Backend)
     return read_text(lambda text: _raw.ruda_op_kernels(op, backend, text)).split()

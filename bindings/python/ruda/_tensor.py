@@ -8,9 +8,9 @@ import operator
 import struct
 
 from ._load import _raw
-from ._constants import Backend, DType
+from ._constants import Backend, DType, Overflow
 from ._core import Context, Handle, context_handle, given, lend, op_stream, register, take_returned, wrap
-from ._numbers import FORMATS, MOST_I64, check_range, exact_float, flatten, integers, numpy_module, pack_numbers
+from ._numbers import FORMATS, MOST_I64, check_range, choice, exact_float, flatten, integers, numpy_module, pack_numbers
 
 _CODES = {"d": DType.F64, "f": DType.F32, "e": DType.F16, "?": DType.BOOL}
 _INTEGERS = {
@@ -365,9 +365,10 @@ class Tensor(Handle):
         _raw.ruda_tensor_fill(op_stream(stream, self)[0], self._h, value)
         return self
 
-    def cast(self, dtype, *, overflow=0, stream=None):
-        """A contiguous copy of another dtype. overflow, an Overflow, for F8E4M3 and F8E5M2: what becomes of
-        numbers beyond the largest; by default infinity, 448 in F8E4M3."""
+    def cast(self, dtype, *, overflow=Overflow.DEFAULT, stream=None):
+        """A contiguous copy of another dtype. overflow, an Overflow or its name, for F8E4M3 and F8E5M2: what
+        becomes of numbers beyond the largest; by default infinity, 448 in F8E4M3."""
+        overflow = choice("overflow", overflow, Overflow, True)
         s, context = op_stream(stream, self)
         return wrap("tensor", _raw.ruda_tensor_convert(s, self._h, dtype_from(dtype), overflow), context)
 

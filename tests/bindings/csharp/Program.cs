@@ -39,7 +39,10 @@ static class Test {
     switch (arguments[0]) {
       case "vectors": return Vectors.Run(arguments);
       case "core": RunAll(typeof(CoreTests)); break;
-      case "arguments": RunAll(typeof(ArgumentTests)); break;
+      case "arguments":
+        RunAll(typeof(ArgumentTests));
+        RunAll(typeof(EnumerationTests));
+        break;
       case "lifetime": RunAll(typeof(LifetimeTests)); break;
       case "session":
         SessionTests.ModelPath = arguments[1];

@@ -28,12 +28,12 @@ import java.util.Map;
 final class ArgumentTests {
   private ArgumentTests() {}
 
-  private static void refuses(String text, Tests.Action action) {
+  static void refuses(String text, Tests.Action action) {
     IllegalArgumentException error = Tests.expectThrows(IllegalArgumentException.class, action, text);
     if (error != null) Tests.check(error.getMessage().contains(text), error.getMessage() + ", expected " + text);
   }
 
-  private static void fails(String text, Tests.Action action) {
+  static void fails(String text, Tests.Action action) {
     RudaException error = Tests.expectThrows(RudaException.class, action, text);
     if (error != null) Tests.check(error.getMessage().contains(text), error.getMessage() + ", expected " + text);
   }
@@ -73,10 +73,10 @@ final class ArgumentTests {
           () -> Tensor.buffer(1L << 40));
       refuses("bytes is -1, expected 0 to 2147483647", () -> Tensor.buffer(-1));
       refuses("hostThreads is -1, expected 0 or more", () -> new Context(new Context.Options().hostThreads(-1)));
-      refuses("dtype is -1, expected 0 or more", () -> new Tensor(c, -1, 2));
+      refuses("dtype is -1, expected one of DType: f64", () -> new Tensor(c, -1, 2));
       refuses("pageSize is -1, expected 0 or more", () -> new PagedSchedule(c, -1, 1, 1, 1, 1));
       Tensor x = Tensor.from(s, c, new float[] {1, 2}, 2);
-      refuses("op is -1, expected 0 or more", () -> Ops.unary(s, x, -1));
+      refuses("op is -1, expected one of Unary: neg", () -> Ops.unary(s, x, -1));
       refuses("axesMask is -1, expected 0 or more", () -> Ops.reduce(s, x, Reduce.SUM, -1, false));
     }
   }
@@ -112,7 +112,7 @@ final class ArgumentTests {
       Tests.check(Arrays.equals(x.cast(s, DType.F8E4M3, Overflow.NONFINITE).toBytes(s), new byte[] {0x7F, -1}), "NaN");
       Tests.check(Arrays.equals(x.cast(s, DType.F8E5M2, Overflow.SATURATE).toBytes(s), new byte[] {0x64, (byte) 0xFB}),
           "saturating");
-      refuses("overflow is -1, expected 0 or more", () -> x.cast(s, DType.F8E4M3, -1));
+      refuses("overflow is -1, expected one of Overflow: default", () -> x.cast(s, DType.F8E4M3, -1));
       fails("overflow is 1 with dtype F16", () -> x.cast(s, DType.F16, Overflow.SATURATE));
     }
   }
@@ -215,8 +215,8 @@ final class ArgumentTests {
       new PlanBuilder("softmax").set("x", x).setUnsigned("options.workspace_limit_bytes", -1).create(c).close();
       fails("softmax: workspace_limit_bytes is -1, expected 0 to",
           () -> new PlanBuilder("softmax").set("x", x).set("options.workspace_limit_bytes", -1).create(c));
-      fails("reduce: op is 18446744073709551615, expected at most 4294967295",
-          () -> new PlanBuilder("reduce").set("x", x).setUnsigned("op", -1).create(c));
+      fails("reduce: keepdims is 18446744073709551615, expected at most 4294967295",
+          () -> new PlanBuilder("reduce").set("x", x).setUnsigned("keepdims", -1).create(c));
     }
   }
 

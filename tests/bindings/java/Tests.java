@@ -42,7 +42,10 @@ public final class Tests {
     switch (arguments[0]) {
       case "vectors" -> System.exit(Vectors.run(arguments));
       case "core" -> runAll(CoreTests.class);
-      case "arguments" -> runAll(ArgumentTests.class);
+      case "arguments" -> {
+        runAll(ArgumentTests.class);
+        runAll(EnumerationTests.class);
+      }
       case "lifetime" -> runAll(LifetimeTests.class);
       case "session" -> {
         SessionTests.modelPath = java.nio.file.Path.of(arguments[1]);

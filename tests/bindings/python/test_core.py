@@ -231,7 +231,7 @@ class CoreTest(unittest.TestCase):
         fails("no parameter options.nonsense", nonsense=1)
         fails("cannot hold a value of kind", eps=[1.0])
         fails("cannot hold a value of kind", x=2.0)
-        fails("expected 0 to 4294967295", math=-1)
+        fails("expected 0 to 4294967295", autotune=-1)
         fails("rank 17", x=ruda.TensorDesc((1,) * 17))
         fails("eps is 0", eps=0)
 
@@ -267,13 +267,15 @@ class CoreTest(unittest.TestCase):
         with self.assertRaises(TypeError):
             ruda.rms_norm(t, t, "eps")
         for wrong, error, text in (
-            (-1, OverflowError, "op is -1, expected 0 to 4294967295"),
-            (1 << 32, OverflowError, "op is 4294967296, expected 0 to 4294967295"),
-            (1.0, TypeError, "op is 1.0, expected an integer"),
-            ("add", TypeError, "op is 'add', expected an integer"),
+            (-1, OverflowError, "causal is -1, expected 0 to 4294967295"),
+            (1 << 32, OverflowError, "causal is 4294967296, expected 0 to 4294967295"),
+            (1.0, TypeError, "causal is 1.0, expected an integer"),
+            ("yes", TypeError, "causal is 'yes', expected an integer"),
         ):
-            with self.assertRaisesRegex(error, text):
-                ruda.binary(t, b=t, op=wrong)
+            with self.assertRaisesRegex(error, text), ruda.PagedSchedule(
+                self.ctx, page_size=1, pages=1, max_sequences=1, max_queries=1, max_table_pages=1
+            ) as schedule:
+                ruda.paged_attention(schedule, t, t, t, 1.0, wrong)
         with self.assertRaisesRegex(TypeError, "eps is 'eps', expected a number"):
             ruda.rms_norm(t, t, "eps")
         with self.assertRaisesRegex(OverflowError, "page_size is -1, expected 0 to 4294967295"):

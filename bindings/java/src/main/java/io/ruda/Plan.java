@@ -52,7 +52,7 @@ public final class Plan extends NativeHandle {
   /** The kernels of an operator on a backend, a constant of Backend, best first. */
   public static List<String> opKernels(String op, int backend) {
     need("op", op);
-    unsigned("backend", backend);
+    Backend.check("backend", backend, false);
     return readText((text, needed) -> Raw.ruda_op_kernels(text("op", op), backend, text, needed), 1024).lines().toList();
   }
 

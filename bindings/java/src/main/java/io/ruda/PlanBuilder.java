@@ -11,7 +11,8 @@ import java.util.stream.LongStream;
 /**
  * Makes the plan of an operator: its operands and parameters by the names of its descriptor in the C API,
  * options as "options.kernel" and so on; a bit mask of axes ends in _mask, as "axes_mask". A value that is null keeps
- * its default. A name that the operator does not have, or a value of another kind, is refused by create.
+ * its default. A name that the operator does not have, or a value of another kind, is refused by create. A
+ * parameter that takes an enumeration takes its constants, as Binary.ADD, or their names, as "add".
  */
 public final class PlanBuilder {
   private final String op;

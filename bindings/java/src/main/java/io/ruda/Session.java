@@ -34,7 +34,7 @@ public final class Session extends NativeHandle {
   public Session(Model model, long tokenCapacity, int cacheDType, int batchTokens) {
     super(need("model", model).use(p -> {
       long[] made = new long[1];
-      Raw.rudax_session_create(p, unsigned("cacheDType", cacheDType), unsigned("tokenCapacity", tokenCapacity),
+      Raw.rudax_session_create(p, DType.check("cacheDType", cacheDType, true), unsigned("tokenCapacity", tokenCapacity),
           unsigned("batchTokens", batchTokens), made);
       return made[0];
     }));

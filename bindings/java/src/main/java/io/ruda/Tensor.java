@@ -29,7 +29,7 @@ public final class Tensor extends NativeHandle {
   public Tensor(Context context, int dtype, long... shape) {
     super(need("context", context).use(p -> {
       long[] made = new long[1];
-      Raw.rudax_tensor_create(p, unsigned("dtype", dtype), need("shape", shape), made);
+      Raw.rudax_tensor_create(p, DType.check("dtype", dtype, false), need("shape", shape), made);
       return made[0];
     }));
   }
@@ -149,7 +149,7 @@ public final class Tensor extends NativeHandle {
     need("data", data);
     long[] bits = new long[1], elements = new long[1], bytes = new long[1];
     if (data.order() == ByteOrder.nativeOrder()) return data;
-    Raw.rudax_dtype_get(unsigned("dtype", dtype), bits, elements, bytes);
+    Raw.rudax_dtype_get(DType.check("dtype", dtype, false), bits, elements, bytes);
     if (elements[0] == 1 && bits[0] > 8)
       throw new IllegalArgumentException("data is in the order " + data.order() + ", elements of "
           + DType.name(dtype) + " are in the order " + ByteOrder.nativeOrder()
@@ -161,6 +161,7 @@ public final class Tensor extends NativeHandle {
   public static Tensor over(Context context, int dtype, ByteBuffer data, long... shape) {
     need("context", context);
     need("shape", shape);
+    DType.check("dtype", dtype, false);
     ordered(dtype, data);
     Loans.collect();
     int flags = data.isReadOnly() ? TensorFlags.READ_ONLY | 3 : 3;
@@ -343,7 +344,7 @@ public final class Tensor extends NativeHandle {
    */
   public Tensor cast(Stream stream, int dtype, int overflow) {
     long[] made = new long[1];
-    with(p -> Raw.ruda_tensor_convert(p[0], p[1], unsigned("dtype", dtype), unsigned("overflow", overflow), made),
+    with(p -> Raw.ruda_tensor_convert(p[0], p[1], DType.check("dtype", dtype, false), Overflow.check("overflow", overflow, true), made),
         need("stream", stream), this);
     return new Tensor(made[0]);
   }
