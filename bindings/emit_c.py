@@ -162,6 +162,11 @@ def emit(api, enumerations, headers, files):
     )
 
 
+def noun(handle):
+    """What messages call an object."""
+    return handle.replace("_", " ") + (" token" if handle == "cancel" else "")
+
+
 def camel(name, lower=False):
     words = name.split("_")
     text = "".join(word[:1].upper() + word[1:] for word in words)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Called by generate.py."""
 
-from emit_c import HANDLE_CLASSES, camel, eager_name
+from emit_c import HANDLE_CLASSES, camel, eager_name, noun
 from emit_python import is_optional
 
 HEAD = "// Made by bindings/generate.py.\n"
@@ -83,6 +83,8 @@ def constants(api, enumerations):
         lines += [
             f"  public sealed class {name} : RudaHandle {{",
             f"    internal static readonly {name} Null = Never(new {name}());",
+            f'    internal override string Noun {{ get {{ return "{noun(handle)}"; }} }}',
+            f'    internal override string Parameter {{ get {{ return "{handle.split("_")[-1]}"; }} }}',
             "  }",
         ]
     lines += ["}", ""]
@@ -120,7 +122,7 @@ def operators(api, enumerations):
                 declared, default = f"{class_of(kind[3:])} {name}", "null"
                 free = from_struct or api.eager_default(op, p.name, kind)
                 passed.append(
-                    f"NativeObject.Raw({name}, {camel(kind[3:])}Handle.Null)"
+                    f'Need.Free("{name.lstrip("@")}", {name}, {camel(kind[3:])}Handle.Null)'
                     if free
                     else f'Need.H("{name.lstrip("@")}", {name})'
                 )

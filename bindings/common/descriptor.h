@@ -214,8 +214,8 @@ static ruda_status rudax_read_many(rudax_reader* r, const rudax_field* field, in
     for (int64_t i = 0; i < count; ++i) {
       data[i] = (char)r->values[i];
       if (!data[i])
-        return rudax_fail(RUDA_E_ARGUMENT, "%s: %s holds a NUL at byte %lld", r->op, field->name,
-                          (long long)i);
+        return rudax_fail(RUDA_E_ARGUMENT, "%s: %s holds a NUL at byte %lld, expected none", r->op,
+                          field->name, (long long)i);
     }
     data[count] = 0;
   } else {

@@ -134,8 +134,9 @@ namespace Ruda {
     readonly Thread thread;
 
     public LogDrain(Context context, Action<string> consumer, int intervalMilliseconds = 100) {
-      Need.Given("context", context);
+      Need.H("context", context);
       Need.Given("consumer", consumer);
+      Need.Unsigned("intervalMilliseconds", intervalMilliseconds, int.MaxValue);
       this.context = new WeakReference<Context>(context);
       this.consumer = consumer;
       thread = new Thread(() => {
@@ -223,6 +224,7 @@ namespace Ruda {
 
     /// <summary>Seconds from this event to a later one.</summary>
     public double Elapsed(Event later) {
+      NeedOpen();
       double seconds;
       RudaNative.ruda_event_elapsed(H, Need.H("later", later), out seconds);
       return seconds;
@@ -240,16 +242,23 @@ namespace Ruda {
       return made;
     }
 
-    public bool IsRequested { get; private set; }
+    volatile bool requested;
+
+    public bool IsRequested {
+      get {
+        NeedOpen();
+        return requested;
+      }
+    }
 
     public void Request() {
-      IsRequested = true;
       RudaNative.ruda_cancel_request(H);
+      requested = true;
     }
 
     public void Reset() {
       RudaNative.ruda_cancel_reset(H);
-      IsRequested = false;
+      requested = false;
     }
   }
 

@@ -78,7 +78,7 @@ namespace Ruda {
     public static Tensor Over<T>(Context context, DType dtype, T[] data, params long[] shape)
         where T : struct {
       Elements.Match<T>(dtype);
-      Need.Given("context", context);
+      Need.H("context", context);
       Need.Given("data", data);
       Need.Given("shape", shape);
       Loans.Collect();
@@ -99,6 +99,7 @@ namespace Ruda {
     // dtype, flags, bytes, contiguous, rank, shape, strides
     long[] Facts {
       get {
+        NeedOpen();
         if (facts == null) {
           long[] made = new long[5 + 2 * MaxRank];
           RudaNative.rudax_tensor_layout(H, made);
@@ -212,6 +213,7 @@ namespace Ruda {
 
     /// <summary>Copies into a tensor of the same shape; dtypes are converted.</summary>
     public void CopyTo(Stream stream, Tensor to) {
+      NeedOpen();
       RudaNative.ruda_tensor_copy(Need.H("stream", stream), H, Need.H("to", to));
     }
 
@@ -245,7 +247,8 @@ namespace Ruda {
       Need.Given("begin", begin);
       Need.Given("end", end);
       if (begin.Length != end.Length || (step != null && step.Length != begin.Length))
-        throw new ArgumentException("begin, end and step have different lengths");
+        throw new ArgumentException("begin has " + begin.Length + " numbers, end " + end.Length + " and step " +
+                                    (step == null ? begin.Length : step.Length) + ", expected as many of each");
       int rank = begin.Length;
       long[] bounds = new long[3 * rank];
       for (int i = 0; i < rank; ++i) {

@@ -64,8 +64,13 @@ class Handle:
     def closed(self):
         return not _raw._is_open(self._h)
 
-    def __enter__(self):
+    def _open(self):
+        """The object itself; a closed one is refused, as by every call but close()."""
+        _raw._need_open(self._h, self.KIND, f"ruda.{self.KIND}")
         return self
+
+    def __enter__(self):
+        return self._open()
 
     def __exit__(self, *_):
         self.close()
@@ -104,6 +109,7 @@ def wrap(kind, capsule, context):
 def given(value, kind, name):
     """The capsule of an argument."""
     if isinstance(value, Handle) and (value.KIND == kind):
+        _raw._need_open(value._h, name, f"ruda.{kind}")
         return value._h
     what = "None" if value is None else f"a {type(value).__name__}"
     raise TypeError(f"{name} is {what}, expected a {kind}")
@@ -298,9 +304,10 @@ class Stream(Handle):
 
     def use(self):
         """A context manager: the stream is the current one inside, and stays open."""
-        return _Use(self)
+        return _Use(self._open())
 
     def __enter__(self):
+        self._open()
         self._tokens = getattr(self, "_tokens", ()) + (_current_stream.set(self),)
         return self
 
@@ -345,7 +352,7 @@ class Event(Handle):
 
     def elapsed(self, later):
         """Seconds between two recorded events."""
-        return _raw.ruda_event_elapsed(self._h, given(later, "event", "later"))
+        return _raw.ruda_event_elapsed(self._open()._h, given(later, "event", "later"))
 
 
 @register("cancel")
@@ -360,11 +367,11 @@ class Cancel(Handle):
 
     @property
     def requested(self):
-        return self._requested
+        return self._open()._requested
 
     def request(self):
-        self._requested = True
         _raw.ruda_cancel_request(self._h)
+        self._requested = True
 
     def reset(self):
         _raw.ruda_cancel_reset(self._h)

@@ -87,6 +87,18 @@ def match_buffer(dtype, data):
     raise TypeError(f"the buffer holds {kind}, the tensor {dtype.name}: convert one, or pass bytes")
 
 
+# Dtypes that PyTorch has and NumPy lacks.
+_SHARED = (DType.BF16, DType.F8E4M3, DType.F8E5M2)
+
+
+def no_numpy(dtype):
+    """What is said where an array of a dtype that NumPy lacks is asked for."""
+    if dtype in (DType.Q2_K, DType.Q3_K):  # nothing converts them
+        return f"NumPy has no type for {dtype.name}: t.tobytes() gives its blocks"
+    shared = "; torch.from_dlpack(t) shares it as it is" if dtype in _SHARED else ""
+    return f"NumPy has no type for {dtype.name}: cast to F32 first: t.cast(ruda.F32){shared}"
+
+
 def extents(shape, name="shape"):
     return integers(name, shape if isinstance(shape, (tuple, list)) else (shape,))
 
@@ -194,6 +206,7 @@ class Tensor(Handle):
     # ---- facts ----
 
     def _layout(self):
+        self._open()
         try:
             return self._facts
         except AttributeError:
@@ -202,7 +215,7 @@ class Tensor(Handle):
 
     @property
     def context(self):
-        return self._context
+        return self._open()._context
 
     @property
     def dtype(self):
@@ -307,7 +320,7 @@ class Tensor(Handle):
         numpy = numpy_module()
         kind = self.dtype
         if kind not in FORMATS:
-            raise TypeError(f"NumPy has no type for {kind.name}: use cast")
+            raise TypeError(no_numpy(kind))
         made = numpy.empty(self.shape, numpy.dtype(FORMATS[kind]))
         if made.size:
             self.read_into(made, stream=stream)
@@ -316,6 +329,8 @@ class Tensor(Handle):
     def numpy_view(self):
         """A NumPy array over the tensor's own memory, which it keeps alive; that of a read-only tensor is not
         writable. CPU only."""
+        if self.dtype not in FORMATS:
+            raise TypeError(no_numpy(self.dtype))
         return numpy_module().from_dlpack(InPlace(self))
 
     def __array__(self, dtype=None, copy=None):
@@ -325,7 +340,12 @@ class Tensor(Handle):
     # ---- DLPack ----
 
     def __dlpack_device__(self):
-        return (1, 0) if self._context.backend == Backend.CPU else (2, self._context.device)
+        self._open()
+        # A tensor outlives its context: it leads to it also when that was closed.
+        context = _raw.ruda_tensor_get_context(self._h) if self._context.closed else self._context._h
+        if _raw.rudax_context_get(context, 0) == Backend.CPU:
+            return (1, 0)
+        return (2, _raw.rudax_context_get(context, 1))
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """The tensor for another library. copy=None shares memory, but for a read-only tensor, of which it
@@ -346,7 +366,7 @@ class Tensor(Handle):
             _raw._to_dlpack(self._h, None, 1)  # what cannot be exported is refused before it is copied
             source = Tensor.empty(self._context, self.shape, self.dtype)
             self.copy_to(source)
-        if self._context.backend == Backend.CPU:
+        if here[0] == 1:
             if stream not in (None, -1):
                 raise ValueError("a tensor in host memory takes no stream")
         elif stream != -1:
@@ -378,7 +398,7 @@ class Tensor(Handle):
 
     def copy_to(self, to, *, stream=None):
         """Copies into a tensor of the same shape; dtypes are converted."""
-        _raw.ruda_tensor_copy(op_stream(stream, self)[0], self._h, given(to, "tensor", "to"))
+        _raw.ruda_tensor_copy(op_stream(stream, self)[0], self._open()._h, given(to, "tensor", "to"))
         return to
 
     def reshape(self, *shape, stream=None):
@@ -470,7 +490,7 @@ class Tensor(Handle):
 
         if not hasattr(_ops, "matmul") or not isinstance(other, Tensor):
             return NotImplemented
-        return _ops.matmul(self, other)
+        return _ops.matmul(self._open(), other)
 
 
 class InPlace:

@@ -75,7 +75,7 @@ static class ArgumentTests {
       Refuses("role", () => new ChatMessage(null, ""));
       Refuses("op is null", () => new PlanBuilder(null));
       Refuses("context is null", () => new PlanBuilder("rms_norm").Create(null));
-      Refuses("bytes is -1, expected 0 or more", () => new Workspace(c, -1));
+      Refuses("bytes is -1, expected 0 to 9223372036854775807", () => new Workspace(c, -1));
       Absent("b", () => Ops.Binary(s, t, null, (uint)Binary.Add));
       Absent("stream", () => Ops.Binary(null, t, t, (uint)Binary.Add));
       Absent("gamma", () => Ops.RmsNorm(s, t, null, 1e-6));

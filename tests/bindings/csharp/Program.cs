@@ -47,6 +47,7 @@ static class Test {
       case "session":
         SessionTests.ModelPath = arguments[1];
         RunAll(typeof(SessionTests));
+        RunAll(typeof(ClosedTests));
         break;
       default: Console.WriteLine("no suite is called " + arguments[0]); return 2;
     }

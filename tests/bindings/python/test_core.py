@@ -141,7 +141,7 @@ class CoreTest(unittest.TestCase):
         for shape, strides in (((2, 3), (1.5e-323, 5e-324)), ((2.0, 3), None), ((2, 3), "ab")):
             with self.assertRaisesRegex(TypeError, "expected integers"):
                 ruda.TensorDesc(shape, strides=strides)
-        with self.assertRaisesRegex(ValueError, "expected 2 numbers"):
+        with self.assertRaisesRegex(ValueError, "strides has 1 numbers, expected 2 as shape"):
             ruda.TensorDesc((2, 3), strides=(3,))
         x, w = ruda.TensorDesc((1, 32)), ruda.TensorDesc((4, 32), ruda.Q4_0)
         with ruda.plans.matmul_block(self.ctx, x=x, weights=w) as plan:
@@ -280,7 +280,7 @@ class CoreTest(unittest.TestCase):
             ruda.rms_norm(t, t, "eps")
         with self.assertRaisesRegex(OverflowError, "page_size is -1, expected 0 to 4294967295"):
             ruda.PagedSchedule(self.ctx, page_size=-1, pages=1, max_sequences=1, max_queries=1, max_table_pages=1)
-        with self.assertRaisesRegex(ValueError, "op is 'add.*mul', which holds a NUL"):
+        with self.assertRaisesRegex(ValueError, "op holds a NUL at byte 3, expected none"):
             ruda._plan.op_kernels("add\0mul")
         with self.assertRaisesRegex(TypeError, "op is 3, expected a text"):
             ruda._plan.op_kernels(3)

@@ -169,6 +169,90 @@ class SessionTest(unittest.TestCase):
                 session.prompt("other")
                 self.assertNotIn(whole[1:4], session.next()[1])
 
+    ENDED = "session: this answer ended when a later call changed the session, expected one answer read at a time"
+
+    def ended(self, pieces):
+        """The answer is refused once, then has no more pieces."""
+        with self.assertRaises(ruda.ArgumentError) as caught:
+            next(pieces)
+        self.assertEqual((caught.exception.status, caught.exception.message), (ruda.Status.E_STATE, self.ENDED))
+        self.assertEqual(list(pieces), [])
+
+    def test_one_answer_at_a_time(self):
+        """Whatever changes the session ends the answer that was being read; the newer one is as if alone."""
+        with self.model.session() as session:
+            whole = "".join(session.chat(QUESTION, max_tokens=20))
+            for change in (
+                lambda: session.prompt("other"),
+                lambda: session.prompt([1, 2]),
+                lambda: session.prompt_chat(QUESTION),
+                lambda: session.rewind(1),
+                lambda: session.next(),
+                lambda: next(session.generate(max_tokens=3)),
+                lambda: list(session.generate(max_tokens=1)),
+                lambda: next(session.chat(QUESTION)),
+            ):
+                session.rewind(0)
+                older = session.chat(QUESTION, max_tokens=20)
+                next(older)
+                change()
+                held, finish = session.tokens(), session.finish
+                self.ended(older)
+                self.assertEqual((session.tokens(), session.finish), (held, finish))
+            session.rewind(0)
+            older, newer = session.chat(QUESTION, max_tokens=20), session.chat(QUESTION, max_tokens=20)
+            next(older)
+            session.rewind(0)
+            text = next(newer)
+            self.ended(older)
+            self.assertEqual(text + "".join(newer), whole)
+            self.assertEqual(list(newer), [])
+            # Begun is an answer when its first piece is asked for.
+            session.rewind(0)
+            first, second = session.chat(QUESTION, max_tokens=20), session.generate(max_tokens=2)
+            self.assertEqual("".join(first), whole)
+            self.assertLessEqual(len(list(second)), 3)
+            # An answer that was given up leaves the session as it is.
+            session.rewind(0)
+            left = session.chat(QUESTION, max_tokens=20)
+            begun = next(left)
+            left.close()
+            self.assertEqual(list(left), [])
+            self.assertEqual(begun + "".join(session.generate(max_tokens=20 - session.generated_tokens)), whole)
+
+    def test_what_does_not_end_an_answer(self):
+        """Looking at the session, and calls that are refused, leave the answer alone."""
+        with self.model.session() as session:
+            whole = "".join(session.chat(QUESTION, max_tokens=20))
+            session.rewind(0)
+            pieces = session.chat(QUESTION, max_tokens=20)
+            text = next(pieces)
+            session.tokens(), session.token_count, session.finish, session.logits()
+            for refused in (
+                lambda: session.prompt([]),
+                lambda: session.prompt([1 << 20]),
+                lambda: session.prompt_chat([]),
+                lambda: session.rewind(1 << 20),
+                lambda: session.prompt("other", cancel=3),
+                lambda: session.generate(stops=[""]),
+                lambda: session.chat(QUESTION, max_tokens=-1),
+            ):
+                with self.assertRaises((ValueError, TypeError, OverflowError)):
+                    refused()
+            self.assertEqual(text + "".join(pieces), whole)
+
+    def test_after_the_end(self):
+        """An answer that has ended stays ended, whatever ended it."""
+        with self.model.session() as session:
+            for stops, count in (((), 3), ((), 0), (["e"], 0)):
+                session.rewind(0)
+                pieces = session.chat(QUESTION, max_tokens=count, stops=stops)
+                list(pieces)
+                held, finish = session.tokens(), session.finish
+                self.assertIsNone(next(pieces, None))
+                self.assertEqual(list(pieces), [])
+                self.assertEqual((session.tokens(), session.finish), (held, finish))
+
     def test_cancel(self):
         with self.model.session() as session, ruda.Cancel() as cancel:
             pieces = session.chat(QUESTION, cancel=cancel)
