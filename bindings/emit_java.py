@@ -94,7 +94,7 @@ def constants(enumerations, files):
         lines += [
             '  /** The constant of a name, in any case: of("add") is ADD. */',
             "  public static int of(String name) {",
-            '    switch (NativeHandle.need("name", name).toUpperCase(java.util.Locale.ROOT)) {',
+            '    switch (NativeHandle.need("name", name, "a text").toUpperCase(java.util.Locale.ROOT)) {',
             *(f'      case "{m}": return {m};' for m, _ in e.members),
             f'      default: throw new IllegalArgumentException("name is \\"" + name + "\\", expected one of {e.name}: " + NAMES);',
             "    }",
@@ -118,7 +118,7 @@ def method(api, enumerations, op, inputs):
         elif kind.startswith("in:"):
             declared.append(f"{HANDLE_CLASSES.get(kind[3:], 'NativeHandle')} {name}")
             passed.append(f"p[{len(objects)}]")
-            objects.append(name if free else f'NativeHandle.need("{name}", {name})')
+            objects.append(f'NativeHandle.{"free" if free else "need"}("{name}", {name})')
         elif kind == "text":
             declared.append(f"String {name}")
             passed.append(f"NativeHandle.text({name})")

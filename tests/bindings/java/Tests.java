@@ -50,6 +50,7 @@ public final class Tests {
       case "session" -> {
         SessionTests.modelPath = java.nio.file.Path.of(arguments[1]);
         runAll(SessionTests.class);
+        runAll(ClosedTests.class);
       }
       default -> throw new IllegalArgumentException("no suite is called " + arguments[0]);
     }

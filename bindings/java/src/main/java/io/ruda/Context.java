@@ -61,7 +61,7 @@ public final class Context extends NativeHandle {
   }
 
   private static long make(Options o) {
-    need("options", o);
+    need("options", o, "options");
     Backend.check("backend", o.backend, false);
     unsigned("hostThreads", o.hostThreads);
     LogLevel.check("logLevel", o.logLevel, true);

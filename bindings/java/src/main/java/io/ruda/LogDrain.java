@@ -13,7 +13,7 @@ public final class LogDrain implements AutoCloseable {
 
   public LogDrain(Context context, Consumer<String> consumer, long intervalMillis) {
     this.context = new WeakReference<>(NativeHandle.need("context", context));
-    this.consumer = NativeHandle.need("consumer", consumer);
+    this.consumer = NativeHandle.need("consumer", consumer, "a function");
     NativeHandle.unsigned("intervalMillis", intervalMillis);
     thread = new Thread(() -> {
       try {

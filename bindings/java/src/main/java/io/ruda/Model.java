@@ -42,7 +42,7 @@ public final class Model extends NativeHandle {
     int slot;
     synchronized (SLOTS) {
       slot = SLOTS.nextClearBit(0);
-      if (slot >= 64) throw new IllegalStateException("64 models are being loaded already");
+      if (slot >= 64) throw new IllegalStateException("64 models are being loaded already, expected at most 64 at once");
       SLOTS.set(slot);
     }
     try {
