@@ -199,8 +199,10 @@ static int rudapy_text(PyObject* object, const char* name, char** to) {
   }
   const char* nul = (const char*)memchr(*to, 0, (size_t)bytes);
   if (nul) {
-    PyErr_Format(PyExc_ValueError, "%s holds a NUL at byte %zd, expected none", name,
-                 (Py_ssize_t)(nul - *to));
+    const Py_ssize_t at = PyBytes_Check(object)
+                              ? (Py_ssize_t)(nul - *to)
+                              : PyUnicode_FindChar(object, 0, 0, PyUnicode_GET_LENGTH(object), 1);
+    PyErr_Format(PyExc_ValueError, "%s holds a NUL at index %zd, expected none", name, at);
     return 0;
   }
   return 1;

@@ -61,6 +61,17 @@ namespace Ruda {
     public Tensor Tensor(Context context, string name) {
       return Tensor(context, Find(name));
     }
+
+    /// <summary>A tensor with a copy of one of the file, on the device of the stream.</summary>
+    public Tensor Load(Stream stream, long index) {
+      TensorHandle made;
+      RudaNative.ruda_store_load(H, Need.H("stream", stream), Need.Unsigned("index", index), out made);
+      return Ruda.Tensor.Wrap(made);
+    }
+
+    public Tensor Load(Stream stream, string name) {
+      return Load(stream, Find(name));
+    }
   }
 
   /// <summary>One message of a conversation.</summary>

@@ -31,8 +31,9 @@ namespace Ruda {
       string names = Names(typeof(T));
       if ((" " + names + " ").Contains(" " + dtype + " "))
         return;
-      throw new ArgumentException("the tensor is " + dtype + ", " + typeof(T).Name + " holds " +
-                                  (names == "" ? "no dtype" : names) + ": cast the tensor, or use bytes");
+      throw new ArgumentException("an array of " + typeof(T).Name + " holds " +
+                                  (names == "" ? "no dtype" : names.Replace(" ", ", ")) + ", expected " + dtype +
+                                  " as the tensor: cast the tensor, or use bytes");
     }
   }
 

@@ -201,5 +201,5 @@ def axis_mask(name, axes, operand):
 def needed(name, value, other, given):
     """The value of a parameter that may be left out only where another operand is given."""
     if value is None and given is None:
-        raise TypeError(f"{name} is not given, expected a number where {other} is None")
+        raise TypeError(f"{name} is None, expected a number above 0 where {other} is None")
     return 0.0 if value is None else value

@@ -16,7 +16,7 @@ import time
 
 from . import _raw
 from ._constants import ChatFlags, DType, EncodeFlags, Finish, Status
-from ._core import Handle, context_handle, given, optional, read_text, register, wrap
+from ._core import Handle, context_handle, given, op_stream, optional, read_text, register, wrap
 from ._errors import ArgumentError, CancelledError, Error, FileError, UnsupportedError
 from ._numbers import MOST_I64, check_range, integers
 from ._tensor import dtype_or_default
@@ -41,9 +41,10 @@ def pack_messages(messages):
             raise TypeError(f"messages[{i}] is {message!r}, expected role and content") from None
         if not isinstance(role, (str, bytes)) or not isinstance(content, (str, bytes, type(None))):
             raise TypeError(f"messages[{i}] is {message!r}, expected texts as role and content")
+        at = role.find("\0" if isinstance(role, str) else b"\0")
+        if at >= 0:
+            raise ValueError(f"role holds a NUL at index {at}, expected none: messages[{i}]")
         role, content = _bytes(role), _bytes(content or "")
-        if b"\0" in role:
-            raise ValueError(f"messages[{i}]: role holds a NUL at byte {role.index(0)}, expected none")
         packed += role + b"\0" + str(len(content)).encode() + b"\0" + content
     return bytes(packed)
 
@@ -80,6 +81,13 @@ class Store(Handle):
         """A read-only tensor on the file's own bytes; name or index. Contexts that compute in host memory."""
         index = self.find(name) if isinstance(name, str) else name
         return wrap("tensor", _raw.ruda_store_tensor(self._h, context_handle(context), index), context)
+
+    def load(self, name, *, stream=None):
+        """A tensor with a copy of one of the file, on the device of the stream, by default the current one; name or
+        index."""
+        index = self.find(name) if isinstance(name, str) else name
+        s, context = op_stream(stream, self)
+        return wrap("tensor", _raw.ruda_store_load(self._h, s, index), context)
 
 
 @register("tokenizer")

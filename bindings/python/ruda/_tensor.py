@@ -48,11 +48,12 @@ _OTHER_NAMES = {
 def dtype_from(value):
     """A DType from a DType, its number, its name ("f32", "F32", "float32"), or the dtype of an array library
     (numpy.float32, numpy.dtype("int8"), torch.bfloat16)."""
+    expected = "expected one of DType: " + ", ".join(DType.__members__).lower()
     if isinstance(value, bool):
-        raise TypeError(f"dtype is {value}, expected a DType, its number or its name")
+        raise TypeError(f"dtype is {value}, {expected}")
     if isinstance(value, int):
         if value not in DType._value2member_map_:
-            raise ValueError(f"no dtype has the number {value}: known are {', '.join(DType.__members__)}")
+            raise ValueError(f"dtype is {value}, {expected}")
         return DType(value)
     name = value
     if not isinstance(name, str):
@@ -65,7 +66,7 @@ def dtype_from(value):
             short = letter + short[len(long) :]
     short = _OTHER_NAMES.get(short, short)
     if short not in DType.__members__:
-        raise ValueError(f"no dtype is called {name!r}: known are {', '.join(DType.__members__)}")
+        raise ValueError(f"dtype is {name!r}, {expected}")
     return DType[short]
 
 
@@ -84,7 +85,7 @@ def match_buffer(dtype, data):
     if have == dtype or (have in (DType.U16, DType.U32, DType.U64) and dtype not in FORMATS):
         return
     kind = have.name if have else f"format {view.format!r}"
-    raise TypeError(f"the buffer holds {kind}, the tensor {dtype.name}: convert one, or pass bytes")
+    raise TypeError(f"the buffer holds {kind}, expected {dtype.name} as the tensor: cast the tensor, or use bytes")
 
 
 # Dtypes that PyTorch has and NumPy lacks.
@@ -166,7 +167,7 @@ class Tensor(Handle):
                     return shared.copy_to(made, stream=stream)
             have = dtype_of_format(view.format, view.itemsize)
             if have is None:
-                raise TypeError(f"elements of format {view.format!r} have no dtype")
+                raise TypeError(f"elements are of format {view.format!r}, expected one that a dtype has, or bytes")
             shape = view.shape
             source = view if view.c_contiguous else view.tobytes()
         made = Tensor.empty(context, shape, have)
@@ -180,7 +181,7 @@ class Tensor(Handle):
         if dtype is None:
             dtype = dtype_of_format(view.format, view.itemsize)
             if dtype is None:
-                raise TypeError(f"elements of format {view.format!r} have no dtype")
+                raise TypeError(f"elements are of format {view.format!r}, expected one that a dtype has, or bytes")
         kind = dtype_from(dtype)
         if shape is None:
             bits = _raw.rudax_dtype_get(kind)[0]

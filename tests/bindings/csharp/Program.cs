@@ -38,6 +38,7 @@ static class Test {
   static int Main(string[] arguments) {
     switch (arguments[0]) {
       case "vectors": return Vectors.Run(arguments);
+      case "texts": return Texts.Run(arguments[1]);
       case "core": RunAll(typeof(CoreTests)); break;
       case "arguments":
         RunAll(typeof(ArgumentTests));

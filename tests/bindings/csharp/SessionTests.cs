@@ -25,6 +25,11 @@ static class SessionTests {
         Test.Equal(store.Find(store.Name(1)), 1L, "find");
         Tensor t = store.Tensor(c, "token_embd.weight");
         Test.Check(t.IsReadOnly && t.Shape[1] == model.Width, "a tensor of the file");
+        using (Stream s = new Stream(c)) {
+          Tensor copy = store.Load(s, "token_embd.weight");
+          Test.Check(!copy.IsReadOnly && copy.ToArray<byte>(s).SequenceEqual(t.ToArray<byte>(s)), "a copy of it");
+          Test.Check(store.Load(s, 1).Shape.SequenceEqual(store.Tensor(c, 1).Shape), "by index");
+        }
         Test.Throws<RudaException>(() => store.Find("no such tensor"), "no such tensor");
       }
       Tokenizer tokenizer = model.Tokenizer;

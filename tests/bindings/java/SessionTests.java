@@ -39,6 +39,11 @@ final class SessionTests {
       Tests.equal(store.find(store.name(1)), 1L, "find");
       Tensor t = store.tensor(c, "token_embd.weight");
       Tests.check(t.isReadOnly() && t.shape()[1] == model.width(), "a tensor of the file");
+      try (io.ruda.Stream s = new io.ruda.Stream(c)) {
+        Tensor copy = store.load(s, "token_embd.weight");
+        Tests.check(!copy.isReadOnly() && Arrays.equals(copy.toBytes(s), t.toBytes(s)), "a copy of it");
+        Tests.check(Arrays.equals(store.load(s, 1).shape(), store.tensor(c, 1).shape()), "by index");
+      }
       Tests.expectThrows(RudaException.class, () -> store.find("no such tensor"), "no such tensor");
       Tokenizer tokenizer = model.tokenizer();
       int end = tokenizer.tokenId("<|im_end|>");

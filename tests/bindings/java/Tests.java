@@ -41,6 +41,10 @@ public final class Tests {
   public static void main(String[] arguments) throws Exception {
     switch (arguments[0]) {
       case "vectors" -> System.exit(Vectors.run(arguments));
+      case "texts" -> {
+        Texts.run(java.nio.file.Path.of(arguments[1]));
+        return;
+      }
       case "core" -> runAll(CoreTests.class);
       case "arguments" -> {
         runAll(ArgumentTests.class);

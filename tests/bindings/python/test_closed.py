@@ -1,5 +1,6 @@
 # tests/bindings/python/test_closed.py - every method and property of a closed object refuses in the same words.
 # SPDX-License-Identifier: Apache-2.0
+import functools
 import inspect
 import os
 import unittest
@@ -47,7 +48,8 @@ class ClosedTest(unittest.TestCase):
             elif callable(member):
                 given = arguments.get(name, ())
                 named = given if isinstance(given, dict) else {}
-                self.refuses(kind, what, getattr(thing, name), *(() if named else given), **named)
+                call = functools.partial(getattr(thing, name), *(() if named else given), **named)
+                self.refuses(kind, what, call)
 
     def test_context(self):
         self.every_member(
@@ -78,7 +80,7 @@ class ClosedTest(unittest.TestCase):
         )
 
     def test_models(self):
-        self.every_member(ruda.Store(MODEL), name=(0,), find=("x",), tensor=(self.ctx, 0))
+        self.every_member(ruda.Store(MODEL), name=(0,), find=("x",), tensor=(self.ctx, 0), load={"name": 0, "stream": self.stream})
         self.every_member(
             ruda.Tokenizer(ruda.Store(MODEL)), encode=("a",), decode=([1],), token_text=(1,), token_id=("a",), is_end=(1,),
             render=([("user", "a")],),

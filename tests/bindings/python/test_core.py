@@ -93,7 +93,7 @@ class CoreTest(unittest.TestCase):
             data = array.array(code, bytes(16))
             with self.assertRaises(TypeError) as caught:
                 t.write(data)
-            self.assertIn("the tensor F32", str(caught.exception))
+            self.assertIn("expected F32 as the tensor", str(caught.exception))
             with self.assertRaises(TypeError):
                 t.read_into(data)
         t.write(bytes(16))
@@ -280,7 +280,7 @@ class CoreTest(unittest.TestCase):
             ruda.rms_norm(t, t, "eps")
         with self.assertRaisesRegex(OverflowError, "page_size is -1, expected 0 to 4294967295"):
             ruda.PagedSchedule(self.ctx, page_size=-1, pages=1, max_sequences=1, max_queries=1, max_table_pages=1)
-        with self.assertRaisesRegex(ValueError, "op holds a NUL at byte 3, expected none"):
+        with self.assertRaisesRegex(ValueError, "op holds a NUL at index 3, expected none"):
             ruda._plan.op_kernels("add\0mul")
         with self.assertRaisesRegex(TypeError, "op is 3, expected a text"):
             ruda._plan.op_kernels(3)

@@ -61,6 +61,10 @@ class SessionTest(unittest.TestCase):
             self.assertEqual(store.find(names[1]), 1)
             t = store.tensor(self.ctx, "token_embd.weight")
             self.assertTrue(t.read_only)
+            copy = store.load("token_embd.weight", stream=self.ctx.stream())
+            self.assertEqual((copy.read_only, copy.tobytes()), (False, t.tobytes()))
+            with self.ctx.stream():
+                self.assertEqual(store.load(1).shape, store.tensor(self.ctx, 1).shape)
         self.assertEqual(len(t.shape), 2)  # the file stays mapped as long as a tensor of it lives
         with self.assertRaises(ruda.FileError):
             ruda.Store("/nonexistent.gguf")

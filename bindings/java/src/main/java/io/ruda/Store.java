@@ -54,4 +54,15 @@ public final class Store extends NativeHandle {
   public Tensor tensor(Context context, String name) {
     return tensor(context, find(name));
   }
+
+  /** A tensor with a copy of one of the file, on the device of the stream. */
+  public Tensor load(Stream stream, long index) {
+    long[] made = new long[1];
+    with(p -> Raw.ruda_store_load(p[0], p[1], unsigned("index", index), made), this, need("stream", stream));
+    return Tensor.of(made[0]);
+  }
+
+  public Tensor load(Stream stream, String name) {
+    return load(stream, find(name));
+  }
 }

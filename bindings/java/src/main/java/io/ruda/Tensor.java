@@ -7,6 +7,7 @@ import io.ruda.internal.Raw;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
+import java.util.stream.Collectors;
 
 /**
  * Elements of one dtype with a shape and strides, in the memory of a context's device. A view shares storage
@@ -270,8 +271,9 @@ public final class Tensor extends NativeHandle {
     int have = dtype();
     for (int dtype : dtypes)
       if (dtype == have) return;
-    throw new IllegalArgumentException("the tensor is " + DType.name(have) + ", " + type + " holds "
-        + DType.name(dtypes[0]) + ": cast the tensor, or use bytes");
+    String names = Arrays.stream(dtypes).mapToObj(DType::name).collect(Collectors.joining(", "));
+    throw new IllegalArgumentException("an array of " + type + " holds " + names + ", expected " + DType.name(have)
+        + " as the tensor: cast the tensor, or use bytes");
   }
 
   /** The elements of an F32 tensor. */
