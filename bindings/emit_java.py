@@ -72,10 +72,14 @@ CHECK = """
 """
 
 
+def listed(e):
+    return ", ".join(e.names) + (", or a number" if e.is_open else "")
+
+
 def constants(enumerations, files):
     for e in enumerations.all:
         lines = [HEAD + javadoc(e.doc, ""), f"public final class {e.name} {{"]
-        lines += [f'  private static final String NAMES = "{", ".join(e.names)}";', "", f"  private {e.name}() {{}}"]
+        lines += [f'  private static final String NAMES = "{listed(e)}";', "", f"  private {e.name}() {{}}"]
         for m, n in e.members:
             if m in e.meanings:
                 lines.append(javadoc(e.meanings[m], "  "))

@@ -80,7 +80,10 @@ def hint(kind, name, takes=None):
 
 def takes_doc(named, what="In Python"):
     """Which enumerations parameters take: [(parameter, Enumeration)]."""
-    lines = [f"{name} is one of {e.name}, its number or its name: {', '.join(e.names)}." for name, e in named]
+    lines = [
+        f"{name} is {'a number or ' if e.is_open else ''}one of {e.name}, its number or its name: {', '.join(e.names)}."
+        for name, e in named
+    ]
     return "\n\n" + textwrap.fill(f"{what} " + " ".join(lines), 105) if lines else ""
 
 

@@ -117,16 +117,20 @@ class Enumerations:
                     found.append(i)
         return found
 
+    @staticmethod
+    def said(field):
+        """The part of a comment that is about the field: up to the next semicolon where several share it."""
+        parts = field.comment.split(";")
+        shared = field.declared > 1 and len(parts) == field.declared
+        return (parts[field.place], False) if shared else (field.comment, field.declared > 1)
+
     def block_of(self, field):
         if field.type != "uint32_t" or field.name == "struct_size":
             return None
-        parts = field.comment.split(";")
-        if field.declared > 1 and len(parts) == field.declared:
-            found = self.mentioned(parts[field.place])
-        else:
-            found = self.mentioned(field.comment)
-            if field.declared > 1:
-                found = found[field.place : field.place + 1] if len(found) == field.declared else []
+        text, shared = self.said(field)
+        found = self.mentioned(text)
+        if shared:
+            found = found[field.place : field.place + 1] if len(found) == field.declared else []
         return found[0] if found else None
 
     def of_field(self, field):

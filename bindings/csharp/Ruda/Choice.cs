@@ -63,7 +63,8 @@ namespace Ruda {
         return (uint)number;
       }
       throw new ArgumentException(parameter + " is " + (name == null ? number.ToString() : "\"" + name + "\"") +
-                                      ", expected one of " + typeof(T).Name + ": " + string.Join(", ", names),
+                                      ", expected one of " + typeof(T).Name + ": " + string.Join(", ", names) +
+                                      (isOpen ? ", or a number" : ""),
                                   parameter);
     }
 

@@ -252,7 +252,7 @@ class Context(Handle):
         return Event(self)
 
     def workspace(self, size):
-        return wrap("workspace", _raw.ruda_workspace_create(self._h, size), self)
+        return Workspace(self, size)
 
     def empty(self, shape, dtype=DType.F32):
         return _tensor().empty(self, shape, dtype)
@@ -353,6 +353,16 @@ class Event(Handle):
     def elapsed(self, later):
         """Seconds between two recorded events."""
         return _raw.ruda_event_elapsed(self._open()._h, given(later, "event", "later"))
+
+
+@register("workspace")
+class Workspace(Handle):
+    """Scratch memory of `size` bytes for plans of one stream at a time."""
+
+    __slots__ = ()
+
+    def __init__(self, context, size):
+        super().__init__(_raw.ruda_workspace_create(context_handle(context), size), context)
 
 
 @register("cancel")

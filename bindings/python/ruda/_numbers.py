@@ -149,6 +149,7 @@ def choice(name, value, kind, unset=False):
     if type(value) is kind:
         return int(value)
     expected = f"expected one of {kind.__name__}: " + ", ".join(kind.__members__).lower()
+    expected += ", or a number" if kind in OPEN else ""
     if value is None and unset:
         return 0
     if isinstance(value, str):
@@ -161,7 +162,8 @@ def choice(name, value, kind, unset=False):
         raise TypeError(f"{name} is {value!r}, {expected}") from None
     if isinstance(value, Named):
         raise TypeError(f"{name} is {value}, {expected}")
-    if number not in kind._value2member_map_ and kind not in OPEN and (number or not unset):
+    takes = kind in OPEN and 0 <= number <= 0xFFFFFFFF
+    if number not in kind._value2member_map_ and not takes and (number or not unset):
         raise ValueError(f"{name} is {number}, {expected}")
     return number
 

@@ -269,8 +269,9 @@ class Model(Handle):
     def tokenizer(self):
         return wrap("tokenizer", _raw.ruda_model_get_tokenizer(self._h), self._context)
 
-    def session(self, *, cache_dtype=0, token_capacity=0, batch_tokens=0):
-        """A conversation of its own; see Session."""
+    def session(self, *, cache_dtype=None, token_capacity=0, batch_tokens=0):
+        """A conversation of its own; see Session. cache_dtype: of keys and values, None = F16. token_capacity: prompt
+        and answer together, 0 = the model's context length. batch_tokens: of a prompt computed at once, 0 = 512."""
         dtype = dtype_or_default(cache_dtype)
         capsule = _raw.rudax_session_create(self._h, dtype, token_capacity, batch_tokens)
         made = wrap("session", capsule, self._context)

@@ -75,7 +75,10 @@ final class SessionTests {
       Tests.equal(error.kind(), RudaException.Kind.CANCELLED, error.getMessage());
       earlyEndKeepsHeldText(session);
       faults(model, session);
-      session.prompt("some words", null);
+      session.prompt(tokenizerOf(model).encode("other words"));
+      session.promptChat(QUESTION);
+      session.prompt("some words");
+      Tests.equal(tokenizerOf(model).decode(session.tokens()), "some words", "decode");
       float[] logits = session.logits(model.vocabSize());
       Tests.check(Arrays.equals(session.logits(), logits), "logits of the whole vocabulary");
       int best = 0;
@@ -84,6 +87,10 @@ final class SessionTests {
       Tests.equal(session.next().token(), best, "most likely of " + Arrays.toString(logits));
       Tests.expectThrows(RudaException.class, () -> session.logits(5), "too few logits");
     }
+  }
+
+  private static Tokenizer tokenizerOf(Model model) {
+    return model.tokenizer();
   }
 
   // The second stop text holds back what the first one lets go, but for a character.

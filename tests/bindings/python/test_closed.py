@@ -61,7 +61,8 @@ class ClosedTest(unittest.TestCase):
         event = self.ctx.event()
         self.every_member(self.ctx.stream(), wait=(event,))
         self.every_member(self.ctx.event(), record=(self.stream,), elapsed=(event,))
-        self.every_member(self.ctx.workspace(64))
+        self.assertIs(type(self.ctx.workspace(64)), ruda.Workspace)
+        self.every_member(ruda.Workspace(self.ctx, 64))
         self.every_member(ruda.Cancel())
 
     def test_tensor(self):

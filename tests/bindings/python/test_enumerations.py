@@ -131,6 +131,17 @@ class EnumerationTest(unittest.TestCase):
         self.refuses(ValueError, "pairing is 'pairs', expected one of RopePairing: half, interleaved",
                      ruda.rope, x, x, theta=1e4, pairing="pairs")
 
+    def test_numbers_beside_an_enumeration(self):
+        """splits takes numbers too, and AUTO by name."""
+        ctx = self.ctx
+        desc = {"q": ruda.TensorDesc((1, 2, 64)), "k": ruda.TensorDesc((4, 16, 2, 64)), "v": ruda.TensorDesc((4, 16, 2, 64))}
+        for splits in ("auto", ruda.Splits.AUTO, 0xFFFFFFFF, 0, 4, None):
+            ruda.plans.paged_attention(ctx, **desc, scale=0.125, splits=splits).close()
+        text = "splits is 'many', expected one of Splits: auto, or a number"
+        self.refuses(ValueError, text, ruda.plans.paged_attention, ctx, **desc, scale=0.125, splits="many")
+        self.refuses(ValueError, "splits is -1, expected one of Splits: auto, or a number",
+                     ruda.plans.paged_attention, ctx, **desc, scale=0.125, splits=-1)
+
     def test_documentation(self):
         for function, name, kind in (
             (ruda.binary, "op", "Binary"),

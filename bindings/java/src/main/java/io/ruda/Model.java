@@ -36,6 +36,10 @@ public final class Model extends NativeHandle {
     }
   }
 
+  public static Model load(Context context, Store store) {
+    return load(context, store, null);
+  }
+
   public static Model load(Context context, Store store, Progress progress) {
     need("context", context);
     need("store", store);

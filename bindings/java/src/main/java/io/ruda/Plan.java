@@ -49,6 +49,11 @@ public final class Plan extends NativeHandle {
     return names;
   }
 
+  /** The kernels of an operator on the CPU, best first. */
+  public static List<String> opKernels(String op) {
+    return opKernels(op, Backend.CPU);
+  }
+
   /** The kernels of an operator on a backend, a constant of Backend, best first. */
   public static List<String> opKernels(String op, int backend) {
     need("op", op);

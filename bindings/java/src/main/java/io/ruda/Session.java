@@ -51,6 +51,19 @@ public final class Session extends NativeHandle {
         s.repetitionWindow, s.seed), this);
   }
 
+  /** As prompt with a token that stops it, left out. */
+  public void prompt(int[] tokens) {
+    prompt(tokens, null);
+  }
+
+  public void prompt(String text) {
+    prompt(text, null);
+  }
+
+  public void promptChat(List<ChatMessage> messages) {
+    promptChat(messages, null);
+  }
+
   /** Makes the session hold exactly these tokens; a beginning that it holds already is kept. cancel may be null. */
   public void prompt(int[] tokens, CancelToken cancel) {
     long[] values = Arrays.stream(need("tokens", tokens, "a list")).asLongStream().toArray();

@@ -384,6 +384,11 @@ public final class Tensor extends NativeHandle {
     return new Tensor(made[0]);
   }
 
+  /** As slice with steps of 1. */
+  public Tensor slice(long[] begin, long[] end) {
+    return slice(begin, end, null);
+  }
+
   /** begin[i], begin[i] + step[i], ... below end[i] on every axis; negative ones count from the end. */
   public Tensor slice(long[] begin, long[] end, long[] step) {
     int rank = need("begin", begin).length;

@@ -66,6 +66,10 @@ public final class Tokenizer extends NativeHandle {
     return tokens;
   }
 
+  public String decode(int[] tokens) {
+    return decode(tokens, 0);
+  }
+
   /** flags are of DecodeFlags. */
   public String decode(int[] tokens, int flags) {
     long[] values = Arrays.stream(need("tokens", tokens, "a list")).asLongStream().toArray();
