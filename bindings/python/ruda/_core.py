@@ -66,7 +66,8 @@ class Handle:
 
     def _open(self):
         """The object itself; a closed one is refused, as by every call but close()."""
-        _raw._need_open(self._h, self.KIND, f"ruda.{self.KIND}")
+        if not _raw._is_open(self._h):
+            _raw._need_open(self._h, self.KIND, f"ruda.{self.KIND}")
         return self
 
     def __enter__(self):
@@ -109,7 +110,8 @@ def wrap(kind, capsule, context):
 def given(value, kind, name):
     """The capsule of an argument."""
     if isinstance(value, Handle) and (value.KIND == kind):
-        _raw._need_open(value._h, name, f"ruda.{kind}")
+        if not _raw._is_open(value._h):
+            _raw._need_open(value._h, name, f"ruda.{kind}")
         return value._h
     what = "None" if value is None else f"a {type(value).__name__}"
     raise TypeError(f"{name} is {what}, expected a {kind}")

@@ -148,14 +148,19 @@ def choice(name, value, kind, unset=False):
     unset: None and 0 stand for the default."""
     if type(value) is kind:
         return int(value)
-    expected = f"expected one of {kind.__name__}: " + ", ".join(kind.__members__).lower()
-    expected += ", or a number" if kind in OPEN else ""
     if value is None and unset:
         return 0
+    known = kind._value2member_map_
     if isinstance(value, str):
-        if value.upper() not in kind.__members__:
-            raise ValueError(f"{name} is {value!r}, {expected}")
-        return int(kind[value.upper()])
+        if value.upper() in kind.__members__:
+            return int(kind.__members__[value.upper()])
+    elif type(value) is int and value in known:
+        return value
+    # Numbers of other types, those that are open or stand for the default, and what is refused.
+    expected = f"expected one of {kind.__name__}: " + ", ".join(kind.__members__).lower()
+    expected += ", or a number" if kind in OPEN else ""
+    if isinstance(value, str):
+        raise ValueError(f"{name} is {value!r}, {expected}")
     try:
         number = operator.index(value)
     except TypeError:
@@ -163,7 +168,7 @@ def choice(name, value, kind, unset=False):
     if isinstance(value, Named):
         raise TypeError(f"{name} is {value}, {expected}")
     takes = kind in OPEN and 0 <= number <= 0xFFFFFFFF
-    if number not in kind._value2member_map_ and not takes and (number or not unset):
+    if number not in known and not takes and (number or not unset):
         raise ValueError(f"{name} is {number}, {expected}")
     return number
 

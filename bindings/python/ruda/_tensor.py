@@ -45,15 +45,20 @@ _OTHER_NAMES = {
 }
 
 
+def no_dtype(value):
+    return f"dtype is {value!r}, expected one of DType: " + ", ".join(DType.__members__).lower()
+
+
 def dtype_from(value):
     """A DType from a DType, its number, its name ("f32", "F32", "float32"), or the dtype of an array library
     (numpy.float32, numpy.dtype("int8"), torch.bfloat16)."""
-    expected = "expected one of DType: " + ", ".join(DType.__members__).lower()
+    if isinstance(value, DType):
+        return value
     if isinstance(value, bool):
-        raise TypeError(f"dtype is {value}, {expected}")
+        raise TypeError(no_dtype(value))
     if isinstance(value, int):
         if value not in DType._value2member_map_:
-            raise ValueError(f"dtype is {value}, {expected}")
+            raise ValueError(no_dtype(value))
         return DType(value)
     name = value
     if not isinstance(name, str):
@@ -66,7 +71,7 @@ def dtype_from(value):
             short = letter + short[len(long) :]
     short = _OTHER_NAMES.get(short, short)
     if short not in DType.__members__:
-        raise ValueError(f"dtype is {name!r}, {expected}")
+        raise ValueError(no_dtype(name))
     return DType[short]
 
 

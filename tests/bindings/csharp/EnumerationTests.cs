@@ -64,6 +64,7 @@ static class EnumerationTests {
       ArgumentTests.Refuses("backend is 9, expected one of Backend: auto, cpu, cuda", () => Context.DeviceCount((Backend)9));
       ArgumentTests.Refuses("logLevel is 7, expected one of LogLevel: error, warning, info, debug",
                             () => new Context(Backend.Cpu, logLevel: (LogLevel)7));
+      ArgumentTests.Refuses("intervalMilliseconds is -5, expected 0 to 2147483647", () => new LogDrain(c, line => {}, -5));
       ArgumentTests.Refuses("level is 0, expected one of LogLevel: error", () => c.SetLogLevel(0));
     }
   }

@@ -197,6 +197,10 @@ class ArgumentTest(unittest.TestCase):
             if torch and shares:
                 self.assertEqual(torch.from_dlpack(t).float().tolist(), [1.5] * 256)
 
+    def test_log_drains(self):
+        self.refuses(TypeError, "context is None, expected a context", ruda.LogDrain, None)
+        self.refuses(ValueError, "interval is -1, expected 0 or more", ruda.LogDrain, self.ctx, interval=-1)
+
     def test_truth_and_equality(self):
         self.assertTrue(self.ctx.tensor([2.0]))
         self.assertFalse(self.ctx.tensor(0))

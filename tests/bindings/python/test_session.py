@@ -245,6 +245,15 @@ class SessionTest(unittest.TestCase):
                     refused()
             self.assertEqual(text + "".join(pieces), whole)
 
+    def test_loads_at_once(self):
+        slots, ruda._session._slots[:] = ruda._session._slots[:], []
+        try:
+            with self.assertRaisesRegex(RuntimeError, "64 models are being loaded already, expected at most 64 at once"):
+                ruda.Model.load(self.ctx, MODEL)
+        finally:
+            ruda._session._slots[:] = slots
+        ruda.Model.load(self.ctx, MODEL).close()
+
     def test_after_the_end(self):
         """An answer that has ended stays ended, whatever ended it."""
         with self.model.session() as session:
