@@ -257,7 +257,7 @@ static ruda_status rudax_read_choice(rudax_reader* r, const rudax_field* field, 
   for (; length < count && length + 1 < sizeof given; ++length) {
     const int64_t byte = r->values[length];
     given[length] = (char)(byte >= 'A' && byte <= 'Z' ? byte + 'a' - 'A'
-                           : byte > ' ' && byte < 127 ? byte
+                           : byte >= ' ' && byte < 127 ? byte
                                                       : '?');
   }
   given[length] = 0;
