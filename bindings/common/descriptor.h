@@ -256,9 +256,9 @@ static ruda_status rudax_read_choice(rudax_reader* r, const rudax_field* field, 
   uint32_t length = 0;
   for (; length < count && length + 1 < sizeof given; ++length) {
     const int64_t byte = r->values[length];
-    given[length] = (char)(byte >= 'A' && byte <= 'Z' ? byte + 'a' - 'A'
+    given[length] = (char)(byte >= 'A' && byte <= 'Z'  ? byte + 'a' - 'A'
                            : byte >= ' ' && byte < 127 ? byte
-                                                      : '?');
+                                                       : '?');
   }
   given[length] = 0;
   r->values += count;
