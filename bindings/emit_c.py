@@ -13,7 +13,7 @@ ruda_event_elapsed ruda_tensor_storage_users ruda_tensor_write ruda_tensor_read 
 ruda_tensor_fence ruda_tensor_broadcast ruda_tensor_view ruda_tensor_contiguous ruda_tensor_cast
 ruda_tensor_convert ruda_tensor_copy ruda_tensor_get_context ruda_stream_get_context ruda_plan_warm ruda_plan_explain
 ruda_workspace_create ruda_cancel_create ruda_cancel_request ruda_cancel_reset ruda_op_count ruda_op_kernels
-ruda_api_level ruda_store_count ruda_store_find ruda_store_tensor ruda_tokenizer_is_end ruda_model_get_tokenizer
+ruda_api_level ruda_store_count ruda_store_find ruda_store_tensor ruda_store_load ruda_tokenizer_is_end ruda_model_get_tokenizer
 ruda_session_rewind ruda_paged_schedule_advance""".split()
 
 # Classes that C# and Java have for handles.
@@ -29,35 +29,54 @@ HANDLE_CLASSES = {
 }
 
 
-def field_row(api, struct, field, kind, part, name):
+def field_row(api, enumerations, struct, field, kind, part, name):
     count = api.count_field(struct, field) if kind.endswith("_ARRAY") else None
     where, length = f"offsetof({struct.name}, {field.name})", "0, 0"
     if count:
         length = f"offsetof({struct.name}, {count.name}), {4 if count.type == 'uint32_t' else 8}"
-    return f'  {{"{name}", {part}, {where}, RUDAX_{kind}, {length}}},'
+    e = enumerations.of_field(field) if kind == "U32" else None
+    choices = f"&rudax_choices_{e.name}" if e else "NULL"
+    unset = int("has no default" not in field.comment)
+    return f'  {{"{name}", {part}, {where}, RUDAX_{kind}, {length}, {choices}, {unset}}},'
 
 
-def ops_header(api, headers):
+def choices(e):
+    """The table of an enumeration."""
+    numbers = ", ".join(f"{number}u" for _, number in e.members)
+    names = ", ".join(e.names) + (", or a number" if e.is_open else "")
+    return [
+        f"static const uint32_t rudax_numbers_{e.name}[] = {{{numbers}}};",
+        f'static const rudax_choices rudax_choices_{e.name} = {{"{e.name}", "{names}",',
+        f"  rudax_numbers_{e.name}, {len(e.members)}, {int(e.is_open)}}};",
+    ]
+
+
+def ops_header(api, enumerations, headers):
     lines = ["/* Made by bindings/generate.py. */"]
     lines += [f'#include "ruda/{name}"' for name in headers]
+    fields = [f for op in api.plannable() for f, kind, _ in api.fillable(op) if kind == "U32"]
+    fields += [f for f, kind in api.own_fields(api.structs["ruda_plan_options"]) if kind == "U32"]
+    used = {e.name: e for e in map(enumerations.of_field, fields) if e}
+    for e in used.values():
+        lines += choices(e)
     for op in api.plannable():
         parts = api.parts(op)
         rows = [
-            field_row(api, parts[part][0], f, kind, part, api.name_of(op, f.name))
+            field_row(api, enumerations, parts[part][0], f, kind, part, api.name_of(op, f.name))
             for f, kind, part in api.fillable(op)
             if kind
         ]
         lines += [
             f"static const rudax_field rudax_fields_{op.name}[] = {{",
             *rows,
-            "  {NULL, 0, 0, RUDAX_TEXT, 0, 0}};",
+            "  {NULL, 0, 0, RUDAX_TEXT, 0, 0, NULL, 0}};",
             f"static ruda_status rudax_create_{op.name}(ruda_context context, const void *desc, "
             "ruda_plan *out) {",
             f"  return ruda_{op.name}_plan_create(context, (const ruda_{op.name}_desc *)desc, out);",
             "}",
         ]
     options = api.structs["ruda_plan_options"]
-    rows = [field_row(api, options, f, kind, 1, f.name) for f, kind in api.own_fields(options) if kind]
+    rows = [field_row(api, enumerations, options, f, kind, 1, f.name) for f, kind in api.own_fields(options) if kind]
     lines += [
         "static const rudax_field rudax_option_fields[] = {",
         *rows,
@@ -135,12 +154,17 @@ def swig(api):
     return "\n".join(lines) + "\n"
 
 
-def emit(api, headers, files):
-    files["ops.h"] = ops_header(api, headers)
+def emit(api, enumerations, headers, files):
+    files["ops.h"] = ops_header(api, enumerations, headers)
     files["ruda_api.i"] = swig(api)
     files["ruda_handles.i"] = "// Made by bindings/generate.py.\n" + "".join(
         f"RUDA_HANDLE_TYPE({name}, {camel(name)}Handle)\n" for name in api.handles
     )
+
+
+def noun(handle):
+    """What messages call an object."""
+    return handle.replace("_", " ") + (" token" if handle == "cancel" else "")
 
 
 def camel(name, lower=False):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Called by generate.py."""
 
-from emit_c import HANDLE_CLASSES, camel, eager_name
+from emit_c import HANDLE_CLASSES, camel, eager_name, noun
 from emit_python import is_optional
 
 HEAD = "// Made by bindings/generate.py.\n"
@@ -57,29 +57,34 @@ def xml(doc, indent):
     return "\n".join([f"{indent}/// <summary>", *lines, f"{indent}/// </summary>"])
 
 
-def constants(api, groups):
+def constants(api, enumerations):
     lines = [
         HEAD,
         "namespace Ruda {",
         "  static class Built {",
         f"    internal const uint Level = {api.level};",
+        "    // Enumerations of which other numbers are taken too.",
+        "    internal static readonly System.Type[] Open = { "
+        + ", ".join(f"typeof({e.name})" for e in enumerations.all if e.is_open)
+        + " };",
         "  }",
     ]
-    for name, members, doc in groups:
-        signed = "int" if name == "Status" or any(n < 0 for _, n in members) else "uint"
-        if doc:
-            lines.append(xml(doc, "  "))
-        lines += (
-            [f"  public enum {name} : {signed} {{"]
-            + [f"    {constant(m)} = {n}," for m, n in members]
-            + ["  }"]
-        )
+    for e in enumerations.all:
+        signed = "int" if e.name == "Status" or any(n < 0 for _, n in e.members) else "uint"
+        lines += [xml(e.doc, "  "), f"  public enum {e.name} : {signed} {{"]
+        for m, n in e.members:
+            if m in e.meanings:
+                lines.append(xml(e.meanings[m], "    "))
+            lines.append(f"    {constant(m)} = {n},")
+        lines.append("  }")
     lines += ["}", "namespace Ruda.Interop {"]
     for handle in api.handles:
         name = camel(handle) + "Handle"
         lines += [
             f"  public sealed class {name} : RudaHandle {{",
             f"    internal static readonly {name} Null = Never(new {name}());",
+            f'    internal override string Noun {{ get {{ return "{noun(handle)}"; }} }}',
+            f'    internal override string Parameter {{ get {{ return "{handle.split("_")[-1]}"; }} }}',
             "  }",
         ]
     lines += ["}", ""]
@@ -93,7 +98,7 @@ def constant(member):
     return "".join(word.capitalize() for word in member.split("_"))
 
 
-def operators(api):
+def operators(api, enumerations):
     lines = [
         HEAD,
         "using Ruda.Interop;",
@@ -108,12 +113,16 @@ def operators(api):
         required, optional, passed = ["Stream stream"], [], ['Need.H("stream", stream)']
         checks = []
         for p, kind, from_struct in api.eager_inputs(op):
-            name = safe(api.name_of(op, p.name))
-            if kind.startswith("in:"):
+            name, e = safe(api.name_of(op, p.name)), enumerations.of_parameter(op, p)
+            if e and kind == "u32":
+                free = from_struct or api.eager_default(op, p.name, kind)
+                declared, default = f"Choice<{e.name}> {name}", f"default(Choice<{e.name}>)"
+                passed.append(f'{name}.Number("{name.lstrip("@")}", {str(bool(free)).lower()})')
+            elif kind.startswith("in:"):
                 declared, default = f"{class_of(kind[3:])} {name}", "null"
                 free = from_struct or api.eager_default(op, p.name, kind)
                 passed.append(
-                    f"NativeObject.Raw({name}, {camel(kind[3:])}Handle.Null)"
+                    f'Need.Free("{name.lstrip("@")}", {name}, {camel(kind[3:])}Handle.Null)'
                     if free
                     else f'Need.H("{name.lstrip("@")}", {name})'
                 )
@@ -167,8 +176,12 @@ def operators(api):
             elif not type_:
                 type_ = {"F": "double", "B": "bool", "U64": "ulong"}.get(kind if kind == "U64" else kind[0], "long")
             is_value = type_ in ("double", "bool", "long", "ulong")
-            given = name
-            if is_optional(api, op, f, kind, part):
+            given, e = name, enumerations.of_field(f) if kind == "U32" else None
+            if e and is_optional(api, op, f, kind, part) and "has no default" not in f.comment:
+                optional.append(f"Choice<{e.name}> {name} = default(Choice<{e.name}>)")
+            elif e:
+                required.append(f"Choice<{e.name}> {name}")
+            elif is_optional(api, op, f, kind, part):
                 optional.append(f"{type_}{'?' if is_value else ''} {name} = null")
             else:
                 (operands if kind == "TENSOR" else required).append(f"{type_} {name}")
@@ -189,6 +202,6 @@ def class_of(handle):
     return HANDLE_CLASSES.get(handle, f"NativeObject<{camel(handle)}Handle>")
 
 
-def emit(api, groups, files):
-    files["Constants.cs"] = constants(api, groups)
-    files["Ops.cs"] = operators(api)
+def emit(api, enumerations, files):
+    files["Constants.cs"] = constants(api, enumerations)
+    files["Ops.cs"] = operators(api, enumerations)

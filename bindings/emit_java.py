@@ -59,53 +59,84 @@ def javadoc(doc, indent):
     return "\n".join([f"{indent}/**", *(f"{indent} * {line}".rstrip() for line in lines), f"{indent} */"])
 
 
-def constants(groups, files):
-    for name, members, doc in groups:
-        lines = [
-            HEAD + javadoc(doc or f"Constants of {name}.", ""),
-            f"public final class {name} {{",
-            f"  private {name}() {{}}",
-        ]
-        lines += [
-            f"  public static final int {m} = {n if n < 1 << 31 else n - (1 << 32)};" for m, n in members
-        ]
+CHECK = """
+  /** The number of a parameter, which is one of these{more}. */
+  static int check(String parameter, int value, boolean unset) {{
+    switch (value) {{
+      case {cases}: return value;
+      default:
+    }}
+    if ({passes}) return value;
+    throw new IllegalArgumentException(parameter + " is " + value + ", expected one of {name}: " + NAMES);
+  }}
+"""
+
+
+def listed(e):
+    return ", ".join(e.names) + (", or a number" if e.is_open else "")
+
+
+def constants(enumerations, files):
+    for e in enumerations.all:
+        lines = [HEAD + javadoc(e.doc, ""), f"public final class {e.name} {{"]
+        lines += [f'  private static final String NAMES = "{listed(e)}";', "", f"  private {e.name}() {{}}"]
+        for m, n in e.members:
+            if m in e.meanings:
+                lines.append(javadoc(e.meanings[m], "  "))
+            lines.append(f"  public static final int {m} = {n if n < 1 << 31 else n - (1 << 32)};")
         lines += [
             "",
             "  /** The name of a constant, or its number as text. */",
             "  public static String name(int value) {",
             "    switch (value) {",
         ]
-        seen = set()
-        for m, n in members:
-            if n not in seen:
-                lines.append(f'      case {m}: return "{m}";')
-                seen.add(n)
-        lines += ["      default: return Integer.toString(value);", "    }", "  }", "}", ""]
-        files[f"io/ruda/{name}.java"] = "\n".join(lines)
+        first = {}
+        for m, n in e.members:
+            first.setdefault(n, m)
+        lines += [f'      case {m}: return "{m}";' for m in first.values()]
+        lines += ["      default: return Integer.toString(value);", "    }", "  }", ""]
+        lines += [
+            '  /** The constant of a name, in any case: of("add") is ADD. */',
+            "  public static int of(String name) {",
+            '    switch (NativeHandle.need("name", name, "a text").toUpperCase(java.util.Locale.ROOT)) {',
+            *(f'      case "{m}": return {m};' for m, _ in e.members),
+            f'      default: throw new IllegalArgumentException("name is \\"" + name + "\\", expected one of {e.name}: " + NAMES);',
+            "    }",
+            "  }",
+        ]
+        passes = "value > 0 || (unset && value == 0)" if e.is_open else "unset && value == 0"
+        more = ", a sum of them or another number" if e.is_open else ""
+        lines += CHECK.format(name=e.name, cases=", ".join(first.values()), passes=passes, more=more).split("\n")
+        files[f"io/ruda/{e.name}.java"] = "\n".join([*lines[:-1], "}", ""])
 
 
-def method(api, op, inputs):
+def method(api, enumerations, op, inputs):
     """One overload: with the given inputs, the others at their defaults."""
     declared, passed, objects = ["Stream stream"], ["p[0]"], ['NativeHandle.need("stream", stream)']
+    named = []
     for p, kind, from_struct in api.eager_inputs(op):
-        name = safe(api.name_of(op, p.name))
+        name, e = safe(api.name_of(op, p.name)), enumerations.of_parameter(op, p)
+        free = from_struct or api.eager_default(op, p.name, kind)
         if p.name not in inputs:
             passed.append("null" if kind == "text" else "0")
         elif kind.startswith("in:"):
             declared.append(f"{HANDLE_CLASSES.get(kind[3:], 'NativeHandle')} {name}")
             passed.append(f"p[{len(objects)}]")
-            free = from_struct or api.eager_default(op, p.name, kind)
-            objects.append(name if free else f'NativeHandle.need("{name}", {name})')
+            objects.append(f'NativeHandle.{"free" if free else "need"}("{name}", {name})')
         elif kind == "text":
             declared.append(f"String {name}")
             passed.append(f"NativeHandle.text({name})")
         else:
             declared.append(f"{TYPES[kind]} {name}")
             checked = f'NativeHandle.unsigned("{name}", {name})' if kind == "u32" else name
+            if e:
+                checked = f'{e.name}.check("{name}", {name}, {str(bool(free)).lower()})'
+                named.append(f"{name} is a constant of {e.name}.")
             passed.append(f"({name} ? 1 : 0)" if kind == "bool" else checked)
     outs = api.eager_outputs(op)
     passed += [f"o{i}" for i in range(len(outs))]
     doc = (op.desc.doc + "\n\n" if op.desc and op.desc.doc else "") + op.eager.doc
+    doc += "\n\n" + " ".join(named) if named else ""
     made = ", ".join(f"Tensor.of(o{i}[0])" for i in range(len(outs)))
     result = "Tensor" if len(outs) == 1 else "Tensor[]"
     return [
@@ -119,7 +150,7 @@ def method(api, op, inputs):
     ]
 
 
-def operators(api):
+def operators(api, enumerations):
     lines = [
         HEAD + "import io.ruda.internal.Raw;\n",
         "/** Operators: each call makes its outputs. */",
@@ -137,14 +168,14 @@ def operators(api):
         overloads = [[p.name for p, _, _ in every], [p.name for p, _ in plain], needed]
         for i, inputs in enumerate(overloads):
             if inputs not in overloads[:i]:
-                lines += method(api, op, inputs)
+                lines += method(api, enumerations, op, inputs)
     return "\n".join(lines + ["}", ""])
 
 
-def emit(api, groups, files):
-    constants(groups, files)
+def emit(api, enumerations, files):
+    constants(enumerations, files)
     files["io/ruda/Built.java"] = (
         HEAD
         + f"final class Built {{\n  static final int LEVEL = {api.level};\n\n  private Built() {{}}\n}}\n"
     )
-    files["io/ruda/Ops.java"] = operators(api)
+    files["io/ruda/Ops.java"] = operators(api, enumerations)

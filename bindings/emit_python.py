@@ -3,6 +3,7 @@
 """Called by generate.py."""
 
 import keyword
+import textwrap
 
 from emit_c import camel, eager_name
 
@@ -39,21 +40,23 @@ def quote(doc, indent):
     return '"""' + text.replace("\n", "\n" + indent) + '"""'
 
 
-def constants(api, groups):
+def constants(api, enumerations):
     lines = [HEAD.format("Constants of the C API."), "import enum\n", f"API_LEVEL = {api.level}\n", NAMED]
     stub = ["import enum\n", "API_LEVEL: int\n", "class Named(enum.IntEnum): ...\n"]
-    for name, members, doc in groups:
-        body = [f"class {name}(Named):"]
-        if doc:
-            body.append(f"    {quote(doc, '    ')}")
-        # Two enums of one prefix share a class; where their numbers meet it is no enum, which would merge
-        # their names.
-        if len({n for _, n in members}) < len(members):
-            body[0] = f"class {name}:"
-        flat = [f"    {safe(m)} = {n}" for m, n in members]
-        lines += ["", *body, *flat, ""]
-        stub += ["", body[0], *flat, ""]
-    lines += [f"__all__ = {[name for name, _, _ in groups]!r}", ""]
+    for e in enumerations.all:
+        # Where numbers of a shared prefix meet it is no enum, which would merge their names: its members are
+        # those of the enums that it joins.
+        owners = {member: part.name for part in e.parts for member, _ in part.members}
+        body = [f"class {e.name}:" if e.has_doubles else f"class {e.name}(Named):"]
+        doc = e.doc + ("\n" if e.meanings else "") + "".join(f"\n  {m}  {e.meanings[m]}" for m, _ in e.members if m in e.meanings)
+        lines += ["", *body, f"    {quote(doc, '    ')}\n"]
+        lines += [f"    {safe(m)} = {f'{owners[m]}.{safe(m)}' if e.has_doubles else n}" for m, n in e.members]
+        stub += ["", *body, *(f"    {safe(m)} = {owners.get(m, '') + '.' + safe(m) if e.has_doubles else n}"
+                              for m, n in e.members), ""]
+        lines.append("")
+    is_open = [e.name for e in enumerations.all if e.is_open]
+    lines += [f"\nOPEN = {{{', '.join(is_open)}}}  # take other numbers too", ""]
+    lines += [f"__all__ = {[e.name for e in enumerations.all]!r}", ""]
     return "\n".join(lines), "\n".join(stub) + "\n"
 
 
@@ -65,24 +68,37 @@ def is_dtype(name):
     return name == "dtype" or name.endswith("_dtype")
 
 
-def hint(kind, name):
+def hint(kind, name, takes=None):
     if is_dtype(name):
         return "AnyDType"
+    if takes:
+        return f"Union[{takes.name}, int, str]"
     if kind.startswith("in:"):
         return camel(kind[3:]) if kind[3:] in ("tensor", "stream", "cancel") else "Handle"
     return SCALAR_HINT[kind]
 
 
-def operators(api):
+def takes_doc(named, what="In Python"):
+    """Which enumerations parameters take: [(parameter, Enumeration)]."""
+    lines = [
+        f"{name} is {'a number or ' if e.is_open else ''}one of {e.name}, its number or its name: {', '.join(e.names)}."
+        for name, e in named
+    ]
+    return "\n\n" + textwrap.fill(f"{what} " + " ".join(lines), 105) if lines else ""
+
+
+def operators(api, enumerations):
     lines = [
         HEAD.format("Operators: each call makes its outputs."),
         "from . import _raw",
+        "from ._constants import " + ", ".join(e.name for e in enumerations.all),
         "from ._core import given, op_stream, optional, wrap",
-        "from ._numbers import axis_mask, needed",
+        "from ._numbers import axis_mask, choice, needed",
         "from ._tensor import dtype_or_default\n",
     ]
     stub = [
         "from typing import Optional, Sequence, Tuple, Union",
+        "from ._constants import *",
         "from ._core import AnyDType, Cancel, Handle, Stream, Tensor\n",
     ]
     names = []
@@ -90,10 +106,10 @@ def operators(api):
         outs = [kind for _, kind in api.eager_outputs(op)]
         # Required ones in order, then those with a default; the stream and the fields of a struct by name
         # only.
-        required, optional, named, handles, passed, checks = [], [], [], [], ["s"], []
+        required, optional, named, handles, passed, checks, takes = [], [], [], [], ["s"], [], []
         for p, kind, from_struct in api.eager_inputs(op):
             name = safe(p.name)
-            default = default_of(kind)
+            default, e = default_of(kind), enumerations.of_parameter(op, p)
             if kind.startswith("in:"):
                 handles.append(name)
                 free = from_struct or api.eager_default(op, p.name, kind)
@@ -101,9 +117,17 @@ def operators(api):
             elif api.is_mask(op, p.name):
                 passed.append(f'axis_mask("{p.name}", {name}, {safe(api.axes_operand(op))})')
                 default = "None"
+            elif is_dtype(name):
+                passed.append(f"dtype_or_default({name})")
+                default = "None"
+            elif e:
+                unset = ", True" if from_struct or api.eager_default(op, p.name, kind) else ""
+                passed.append(f'choice("{p.name}", {name}, {e.name}{unset})')
+                takes.append((name, e))
+                default = next((f"{e.name}.{safe(m)}" for m, number in e.members if number == 0), "None")
             else:
-                passed.append(f"dtype_or_default({name})" if is_dtype(name) else name)
-            said = MASK_HINT if api.is_mask(op, p.name) else hint(kind, name)
+                passed.append(name)
+            said = MASK_HINT if api.is_mask(op, p.name) else hint(kind, name, e)
             if unless := api.needed_unless(op, p, from_struct):
                 default = "None"
                 checks.append(f'    {name} = needed("{p.name}", {name}, "{unless}", {safe(unless)})')
@@ -115,7 +139,7 @@ def operators(api):
         positional = required + optional
         keywords = named + [("stream=None", "stream: Optional[Stream] = None")]
         doc = (op.desc.doc + "\n\n" if op.desc and op.desc.doc else "") + op.eager.doc
-        doc += mask_doc(api, op)
+        doc += mask_doc(api, op) + takes_doc(takes)
         call = f"_raw.{eager_name(api, op)}({', '.join(passed)})"
         lines += [
             "",
@@ -160,9 +184,11 @@ def mask_doc(api, op):
 FIELD_HINT = {"TENSOR": "Operand", "HANDLE": "Handle", "TEXT": "str"}
 
 
-def field_hint(kind, name):
+def field_hint(kind, name, takes=None):
     if is_dtype(name):
         return "AnyDType"
+    if takes:
+        return f"Union[{takes.name}, int, str]"
     if kind.endswith("_ARRAY"):
         return "Sequence[float]" if kind[0] == "F" else "Sequence[int]"
     return FIELD_HINT.get(kind) or {"F": "float", "B": "bool"}.get(kind[0], "int")
@@ -176,38 +202,50 @@ def is_optional(api, op, field, kind, part):
     return part > 0 or api.has_default(op, field.name) or kind not in ("TENSOR", "F32", "F64")
 
 
-def plans(api):
+def plans(api, enumerations):
+    every = {f.name: enumerations.of_field(f) for f, _ in api.own_fields(api.structs["ruda_plan_options"])}
+    options = [(name, e) for name, e in every.items() if e]
     lines = [
         HEAD.format("Plans: one function an operator; operands are tensors or TensorDesc."),
-        "from ._numbers import axis_mask",
+        "from ._constants import " + ", ".join(e.name for e in enumerations.all),
+        "from ._numbers import axis_mask, field",
         "from ._plan import Plan, make\n",
     ]
     stub = [
         "from typing import Any, Optional, Sequence, Union",
+        "from ._constants import *",
         "from ._core import AnyDType, Context, Handle, Tensor",
         "from ._plan import Plan, TensorDesc\n",
         "Operand = Union[Tensor, TensorDesc]\n",
     ]
     names = []
     for op in api.plannable():
-        arguments, typed, passed, needed = [], [], [], []
+        arguments, typed, passed, needed, takes = [], [], [], [], []
         for f, kind, part in api.fillable(op):
             if not kind:
                 continue
             name, optional = safe(f.name), is_optional(api, op, f, kind, part)
             mask = api.is_mask(op, f.name)
-            said = MASK_HINT if mask else field_hint(kind, name)
+            e = None if is_dtype(f.name) else enumerations.of_field(f)
+            said = MASK_HINT if mask else field_hint(kind, name, e)
             arguments.append(f"{name}=None" if optional else name)
             typed.append(f"{name}: Optional[{said}] = None" if optional else f"{name}: {said}")
             value = f'axis_mask("{f.name}", {name}, {safe(api.axes_operand(op))})' if mask else name
+            if e:
+                takes.append((name, e))
+                none = "" if "has no default" in f.comment else ", True"
+                value = f'field("{f.name}", {name}, {e.name}{none})'
             passed.append(f'"{api.name_of(op, f.name)}": {value}')
             if not optional:
                 needed.append(api.name_of(op, f.name))
-        doc = op.desc.doc + "\n\n" + op.plan_create.doc + mask_doc(api, op)
+        doc = op.desc.doc + "\n\n" + op.plan_create.doc + mask_doc(api, op) + takes_doc(takes)
+        doc += takes_doc(options, "Among the options")
         lines += [
             "",
             f"def {safe(op.name)}(context, *, {', '.join(arguments)}, **options):",
             f"    {quote(doc, '    ')}",
+            *(f'    if "{name}" in options:\n        options["{name}"] = field("{name}", options["{name}"], {e.name}, True)'
+              for name, e in options),
             f'    return make(context, "{op.name}", {{{", ".join(passed)}}}, options, {tuple(needed)!r})',
             "",
         ]
@@ -219,7 +257,7 @@ def plans(api):
     return "\n".join(lines), "\n".join(stub) + "\n"
 
 
-def emit(api, groups, files):
-    files["_constants.py"], files["_constants.pyi"] = constants(api, groups)
-    files["_ops.py"], files["_ops.pyi"] = operators(api)
-    files["plans.py"], files["plans.pyi"] = plans(api)
+def emit(api, enumerations, files):
+    files["_constants.py"], files["_constants.pyi"] = constants(api, enumerations)
+    files["_ops.py"], files["_ops.pyi"] = operators(api, enumerations)
+    files["plans.py"], files["plans.pyi"] = plans(api, enumerations)

@@ -13,71 +13,8 @@ import emit_c
 import emit_csharp
 import emit_java
 import emit_python
+from enumerations import Enumerations
 from grammar import Api
-
-# Names of enums that say more than their prefix, or that a class has already.
-GROUP_NAMES = {
-    "Log": "LogLevel",
-    "Math": "MathMode",
-    "Bind": "BindKind",
-    "Tensor": "TensorFlags",
-    "Store": "StoreFormat",
-    "Meta": "MetaType",
-    "Encode": "EncodeFlags",
-    "Decode": "DecodeFlags",
-    "Chat": "ChatFlags",
-    "Token": "TokenType",
-}
-CLASS_NAMES = {
-    "Context",
-    "Stream",
-    "Event",
-    "Plan",
-    "Workspace",
-    "Graph",
-    "Model",
-    "Tokenizer",
-    "Session",
-    "Cancel",
-    "Operand",
-    "Object",
-    "String",
-    "Error",
-}
-
-
-def constant_groups(api):
-    """[(name, [(member, number)], doc)]: the enums of the headers by prefix; slots are left out."""
-    groups = {}
-    for members, doc, _ in api.enums:
-        names = [name for name, _ in members]
-        if doc.startswith("Slots of "):
-            continue
-        if names[0] == "RUDA_OK":
-            group, prefix = "Status", "RUDA_"
-        elif "RUDA_F32" in names:
-            group, prefix = "DType", "RUDA_"
-        else:
-            prefix = common_prefix(names, api)
-            group = "".join(word.capitalize() for word in prefix[5:].strip("_").split("_"))
-            group = GROUP_NAMES.get(group, group + "Code" if group in CLASS_NAMES else group)
-        short = [(name[len(prefix) :], number) for name, number in members]
-        short = [("V" + name if name[0].isdigit() else name, number) for name, number in short]
-        known = groups.setdefault(group, ([], []))
-        known[0].extend(short)
-        known[1].append(doc)
-    return [(name, members, "\n\n".join(filter(None, docs))) for name, (members, docs) in groups.items()]
-
-
-def common_prefix(names, api):
-    if len(names) == 1:
-        owner = [
-            f"RUDA_{op.name.upper()}_" for op in api.ops if names[0].startswith(f"RUDA_{op.name.upper()}_")
-        ]
-        return max(owner, key=len) if owner else "_".join(names[0].split("_")[:2]) + "_"
-    first, last = min(names), max(names)
-    length = next((i for i, c in enumerate(first) if i >= len(last) or last[i] != c), len(first))
-    return first[: first.rfind("_", 0, length) + 1]
 
 
 def write(path, text):
@@ -91,12 +28,11 @@ def main():
     headers = sorted((include / "ruda").glob("*.h"))
     api = Api(headers)
     files = {}
+    enumerations = Enumerations(api)
     if part == "c":
-        emit_c.emit(api, [path.name for path in headers], files)
+        emit_c.emit(api, enumerations, [path.name for path in headers], files)
     else:
-        {"python": emit_python, "csharp": emit_csharp, "java": emit_java}[part].emit(
-            api, constant_groups(api), files
-        )
+        {"python": emit_python, "csharp": emit_csharp, "java": emit_java}[part].emit(api, enumerations, files)
     for name, text in files.items():
         write(out / name, re.sub(r"[ \t]+\n", "\n", text))
     if part == "java":

@@ -14,7 +14,8 @@ ruda_tensor *out).
 Comments of fields say what has a default, by "NULL = ..." or "0 = ...", or "has no default". "bit i set =
 axis i" begins that of a mask of axes, which the bindings call one. "no default; not read when the <operand>
 are a tensor" is a parameter that may be left out only where that operand is given. What is "bound at each
-call" in place of an operand is so in plans; the eager form needs the operand.
+call" in place of an operand is so in plans; the eager form needs the operand. An enumerator or
+RUDA_<PREFIX>_* in the comment of a field says which enumeration it takes; bindings/enumerations.py reads it.
 
 tests/lint/grammar.py checks the rules; the generator leaves out what it cannot read."""
 
@@ -28,10 +29,11 @@ SCALARS = {**INTEGERS, **FLOATS}
 
 
 class Field:
-    """One field of a struct or one parameter of a function."""
+    """One field of a struct or one parameter of a function. comment is that of the whole declaration, of which
+    the field is number `place` of `declared`, struct_size not counted."""
 
-    def __init__(self, type_, name, comment=""):
-        self.type, self.name, self.comment = type_, name, comment
+    def __init__(self, type_, name, comment="", place=0, declared=1):
+        self.type, self.name, self.comment, self.place, self.declared = type_, name, comment, place, declared
 
     def __repr__(self):
         return f"{self.type} {self.name}"
@@ -71,6 +73,8 @@ def plain_comment(text):
 class Api:
     def __init__(self, paths):
         self.handles, self.enums, self.structs, self.functions = [], [], {}, {}
+        self.meanings = {}  # the comments of enumerators
+        self.defines = []  # [(name, number)]
         for path in sorted(map(pathlib.Path, paths)):
             self.read(path)
         self.ops = self.find_ops()
@@ -81,6 +85,11 @@ class Api:
         text = path.read_text(encoding="utf-8")
         level = re.search(r"^#define RUDA_API_LEVEL (\d+)", text, re.M)
         self.level = int(level.group(1)) if level else self.level
+        self.defines += [
+            (name, int(number.rstrip("uU"), 0))
+            for name, number in re.findall(r"^#define (RUDA_\w+) (\w+)$", text, re.M)
+            if number[0].isdigit()
+        ]
         text = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", "", text, flags=re.M)
         text = re.sub(r'extern "C" \{', "", text)
         docs = [(m.end(), m.group(1)) for m in re.finditer(r"/\*\*(.*?)\*/", text, re.S)]
@@ -95,6 +104,8 @@ class Api:
             self.handles.append(m.group(1))
         for m in re.finditer(r"\benum\s*\{(.*?)\};", text, re.S):
             body = re.sub(r"/\*.*?\*/", "", m.group(1), flags=re.S)
+            for name, comment in re.findall(r"(\w+)[^,/]*,?\s*/\*(.*?)\*/", m.group(1), re.S):
+                self.meanings[name] = plain_comment(comment)
             members = []
             for item in filter(None, (part.strip() for part in body.split(","))):
                 name, _, value = item.partition("=")
@@ -140,7 +151,10 @@ class Api:
             head = re.match(r"((?:const |struct )*\w+(?: const)?)\s*(.*)", declaration, re.S)
             if not head:
                 continue
-            for declarator in head.group(2).split(","):
+            declarators = head.group(2).split(",")
+            counted = [d.strip() for d in declarators if d.strip() != "struct_size"]
+            for declarator in declarators:
+                place = counted.index(declarator.strip()) if declarator.strip() in counted else 0
                 d = re.fullmatch(r"\s*([*\s]*(?:const\s*)?\*?\s*)(\w+)(\[\w+\])?\s*", declarator)
                 if d:
                     fields.append(
@@ -148,6 +162,8 @@ class Api:
                             self.canonical(head.group(1) + " " + d.group(1)) + (d.group(3) or ""),
                             d.group(2),
                             comment,
+                            place,
+                            len(counted),
                         )
                     )
                 else:

@@ -12,7 +12,7 @@
  *   t dtype flags rank strided shape.. [strides..]   an operand without a tensor
  *   a count number..                        array of integers
  *   g count bits..                          array of doubles
- *   s count byte..                          text
+ *   s count byte..                          text; of an enumeration one of its names
  */
 #ifndef RUDA_BINDINGS_DESCRIPTOR_H
 #define RUDA_BINDINGS_DESCRIPTOR_H
@@ -40,11 +40,21 @@ typedef enum {
 /* A descriptor and the structs that it points to: part 0 is the descriptor, part 1 ruda_plan_options. */
 enum { rudax_most_operands = 32, rudax_most_parts = 4, rudax_part_bytes = 1024 };
 
+/* The values of a field that takes an enumeration. */
+typedef struct {
+  const char *enumeration, *names; /* the names in order, "add, sub" */
+  const uint32_t* numbers;
+  uint32_t count;
+  int is_open; /* other numbers are taken too */
+} rudax_choices;
+
 typedef struct {
   const char* name;
   uint32_t part, offset;
   rudax_kind kind;
   uint32_t count_offset, count_bytes; /* where the length of an array goes; count_bytes 0 = no array */
+  const rudax_choices* choices;
+  int unset; /* whether 0 stands for the default */
 } rudax_field;
 
 typedef struct {
@@ -113,6 +123,19 @@ static ruda_status rudax_store_integer(const rudax_reader* r, const rudax_field*
     }
     default: memcpy(at, &value, sizeof value); return RUDA_OK;
   }
+}
+
+/* An integer that is none of the values is refused with all of them. */
+static ruda_status rudax_check_choice(const rudax_reader* r, const rudax_field* field, int64_t tag,
+                                      int64_t value) {
+  const rudax_choices* c = field->choices;
+  if ((!value && field->unset) || (c->is_open && value >= 0)) return RUDA_OK;
+  for (uint32_t i = 0; i < c->count; ++i)
+    if (c->numbers[i] == value) return RUDA_OK;
+  return tag == 'u' ? rudax_fail(RUDA_E_ARGUMENT, "%s: %s is %llu, expected one of %s: %s", r->op,
+                                 field->name, (unsigned long long)value, c->enumeration, c->names)
+                    : rudax_fail(RUDA_E_ARGUMENT, "%s: %s is %lld, expected one of %s: %s", r->op,
+                                 field->name, (long long)value, c->enumeration, c->names);
 }
 
 /* Unsigned: what no signed number holds is for fields that hold all of them. */
@@ -191,8 +214,8 @@ static ruda_status rudax_read_many(rudax_reader* r, const rudax_field* field, in
     for (int64_t i = 0; i < count; ++i) {
       data[i] = (char)r->values[i];
       if (!data[i])
-        return rudax_fail(RUDA_E_ARGUMENT, "%s: %s holds a NUL at byte %lld", r->op, field->name,
-                          (long long)i);
+        return rudax_fail(RUDA_E_ARGUMENT, "%s: %s holds a NUL at byte %lld, expected none", r->op,
+                          field->name, (long long)i);
     }
     data[count] = 0;
   } else {
@@ -221,6 +244,36 @@ static ruda_status rudax_read_many(rudax_reader* r, const rudax_field* field, in
   r->values += count;
   r->left -= (uint32_t)count;
   return RUDA_OK;
+}
+
+/* A name of an enumeration, in any case. */
+static ruda_status rudax_read_choice(rudax_reader* r, const rudax_field* field, char* at) {
+  const rudax_choices* c = field->choices;
+  int64_t count;
+  if (!rudax_take(r, &count) || count < 0 || count > r->left)
+    return rudax_fail(RUDA_E_ARGUMENT, "%s: the value of %s is cut short", r->op, field->name);
+  char given[48];
+  uint32_t length = 0;
+  for (; length < count && length + 1 < sizeof given; ++length) {
+    const int64_t byte = r->values[length];
+    given[length] = (char)(byte >= 'A' && byte <= 'Z'  ? byte + 'a' - 'A'
+                           : byte >= ' ' && byte < 127 ? byte
+                                                       : '?');
+  }
+  given[length] = 0;
+  r->values += count;
+  r->left -= (uint32_t)count;
+  const char* name = c->names;
+  for (uint32_t i = 0; i < c->count; ++i) {
+    const size_t size = strcspn(name, ",");
+    if (size == length && length == count && !memcmp(name, given, size)) {
+      memcpy(at, &c->numbers[i], sizeof c->numbers[i]);
+      return RUDA_OK;
+    }
+    name += size + (name[size] ? 2 : 0);
+  }
+  return rudax_fail(RUDA_E_ARGUMENT, "%s: %s is \"%s\", expected one of %s: %s", r->op, field->name, given,
+                    c->enumeration, c->names);
 }
 
 static const char* rudax_tag_name(int64_t tag) {
@@ -268,14 +321,22 @@ static ruda_status rudax_read_value(rudax_reader* r, const rudax_field* field, c
   if ((field->kind == RUDAX_TEXT && tag == 's') || (real_array && tag == 'g') ||
       (field->kind >= RUDAX_U32_ARRAY && !real_array && tag == 'a'))
     return rudax_read_many(r, field, tag, desc);
+  if (field->choices && tag == 's') return rudax_read_choice(r, field, at);
   const int fits = (field->kind == RUDAX_HANDLE && tag == 'h') ||
                    (is_real && (tag == 'f' || tag == 'i' || tag == 'u')) ||
                    (is_integer && (tag == 'i' || tag == 'u'));
+  if (!fits && field->choices)
+    return rudax_fail(RUDA_E_ARGUMENT, "%s: %s cannot hold a value of kind %s, expected one of %s: %s", r->op,
+                      field->name, rudax_tag_name(tag), field->choices->enumeration, field->choices->names);
   if (!fits)
     return rudax_fail(RUDA_E_ARGUMENT, "%s: %s cannot hold a value of kind %s, expected %s", r->op,
                       field->name, rudax_tag_name(tag), rudax_kind_name(field->kind));
   if (!rudax_take(r, &value))
     return rudax_fail(RUDA_E_ARGUMENT, "%s: the value of %s is cut short", r->op, field->name);
+  if (field->choices) {
+    const ruda_status status = rudax_check_choice(r, field, tag, value);
+    if (status) return status;
+  }
   if (tag == 'h') {
     void* handle = (void*)(intptr_t)value;
     memcpy(at, &handle, sizeof handle);

@@ -30,7 +30,7 @@
  * at once. */
 static _Thread_local struct {
   ruda_status status;
-  char message[256];
+  char message[1024]; /* room for the names of the largest enumeration */
 } rudax_fault;
 
 RUDAX_PRINTF static ruda_status rudax_fail(ruda_status status, const char* format, ...) {

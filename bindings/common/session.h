@@ -26,7 +26,7 @@ static ruda_status rudax_copy_tokens(const int64_t* values, uint32_t count, int3
     if (values[i] < INT32_MIN || values[i] > INT32_MAX) {
       free(*out);
       *out = NULL;
-      return rudax_fail(RUDA_E_INDEX, "token %u is %lld, which is no token", i, (long long)values[i]);
+      return rudax_fail(RUDA_E_INDEX, "tokens[%u] is %lld, expected a token", i, (long long)values[i]);
     }
     (*out)[i] = (int32_t)values[i];
   }
@@ -40,8 +40,9 @@ RUDAX_UNUSED static ruda_status rudax_store_open(const char* input, uint64_t byt
   *out = NULL;
   ruda_status status = rudax_copy_text(input, bytes, &path);
   if (status) return status;
-  status = strlen(path) != bytes ? rudax_fail(RUDA_E_ARGUMENT, "the path holds a NUL")
-                                 : ruda_store_open(path, NULL, out);
+  status = strlen(path) != bytes
+               ? rudax_fail(RUDA_E_ARGUMENT, "path holds a NUL at byte %zu, expected none", strlen(path))
+               : ruda_store_open(path, NULL, out);
   free(path);
   return status;
 }

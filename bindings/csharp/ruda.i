@@ -50,7 +50,8 @@ static void rudax_error_record(int32_t status, int32_t *numbers, char *text, uin
 %typemap(imtype) ruda_##name "global::System.IntPtr"
 %typemap(cstype) ruda_##name "Class"
 %typemap(csin,
-         pre="    bool held_$csinput = false;\n    try {\n    $csinput.DangerousAddRef(ref held_$csinput);",
+         pre="    bool held_$csinput = false;\n    try {\n"
+             "    $csinput.Hold(\"$csinput\", ref held_$csinput);",
          terminator="    } finally {\n    if (held_$csinput) $csinput.DangerousRelease();\n    }")
          ruda_##name "$csinput.DangerousGetHandle()"
 %typemap(in) ruda_##name %{ $1 = (ruda_##name)$input; %}

@@ -65,7 +65,8 @@ static int rudajni_buffer(JNIEnv* env, jobject buffer, void** data, uint64_t* by
   *data = buffer ? (*env)->GetDirectBufferAddress(env, buffer) : NULL;
   const jlong capacity = buffer ? (*env)->GetDirectBufferCapacity(env, buffer) : -1;
   if (capacity < 0 || (capacity && !*data)) {
-    rudajni_raise(env, "java/lang/IllegalArgumentException", "the buffer must be a direct one");
+    rudajni_raise(env, "java/lang/IllegalArgumentException",
+                  "data is a buffer on the heap, expected a direct one");
     return 0;
   }
   *bytes = (uint64_t)capacity;

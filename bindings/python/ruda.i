@@ -113,6 +113,7 @@
 %nothread _set_hooks;
 %nothread _close;
 %nothread _is_open;
+%nothread _need_open;
 %nothread _to_dlpack;
 %nothread _from_dlpack;
 %nothread _wrap;
@@ -128,6 +129,7 @@
 PyObject *_set_hooks(PyObject *raise, PyObject *returned);
 PyObject *_close(PyObject *capsule);
 PyObject *_is_open(PyObject *capsule);
+PyObject *_need_open(PyObject *capsule, const char *name, const char *type);
 PyObject *_to_dlpack(PyObject *tensor, PyObject *consumer, int versioned);
 PyObject *_from_dlpack(PyObject *context, PyObject *capsule);
 PyObject *_wrap(PyObject *context, unsigned int dtype, PyObject *shape, PyObject *buffer, int writable,

@@ -86,13 +86,27 @@ static PyObject* rudapy_append(PyObject* result, PyObject* object) {
   return result;
 }
 
+/* "cancel token" for "ruda.cancel". */
+static const char* rudapy_noun(const char* name, char* room, size_t size) {
+  const char* kind = strchr(name, '.');
+  snprintf(room, size, "%s%s", kind ? kind + 1 : name, !strcmp(name, "ruda.cancel") ? " token" : "");
+  for (char* at = room; *at; ++at)
+    if (*at == '_') *at = ' ';
+  return room;
+}
+
+static void rudapy_refuse_closed(const char* parameter, const char* name) {
+  char room[64];
+  PyErr_Format(PyExc_ValueError, "%s: closed, expected an open %s", parameter,
+               rudapy_noun(name, room, sizeof room));
+}
+
 /* The handle in a capsule with a reference of its own; None is NULL. */
 static int rudapy_handle(PyObject* object, const char* parameter, const char* name, void** handle) {
   *handle = NULL;
   if (object == Py_None) return 1;
   if (PyCapsule_CheckExact(object) && rudapy_is_closed(object)) {
-    PyErr_Format(PyExc_ValueError, "%s is closed: a %s", parameter,
-                 strchr(name, '.') ? strchr(name, '.') + 1 : name);
+    rudapy_refuse_closed(parameter, name);
     return 0;
   }
   void* pointer = PyCapsule_GetPointer(object, name);
@@ -183,8 +197,12 @@ static int rudapy_text(PyObject* object, const char* name, char** to) {
     PyErr_Format(PyExc_TypeError, "%s is %R, expected a text", name, object);
     return 0;
   }
-  if (memchr(*to, 0, (size_t)bytes)) {
-    PyErr_Format(PyExc_ValueError, "%s is %R, which holds a NUL", name, object);
+  const char* nul = (const char*)memchr(*to, 0, (size_t)bytes);
+  if (nul) {
+    const Py_ssize_t at = PyBytes_Check(object)
+                              ? (Py_ssize_t)(nul - *to)
+                              : PyUnicode_FindChar(object, 0, 0, PyUnicode_GET_LENGTH(object), 1);
+    PyErr_Format(PyExc_ValueError, "%s holds a NUL at index %zd, expected none", name, at);
     return 0;
   }
   return 1;
@@ -300,6 +318,13 @@ static PyObject* _close(PyObject* capsule) {
     rudapy_check_returned();
   }
   Py_RETURN_NONE;
+}
+
+/* Refuses a capsule that was closed; `name` is that of the parameter, `type` such as "ruda.tensor". */
+static PyObject* _need_open(PyObject* capsule, const char* name, const char* type) {
+  if (!PyCapsule_CheckExact(capsule) || !rudapy_is_closed(capsule)) Py_RETURN_NONE;
+  rudapy_refuse_closed(name, type);
+  return NULL;
 }
 
 static PyObject* _is_open(PyObject* capsule) {

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: parity.py ROOT
 
-Compares the public members of the hand-written classes by their names, read from the sources. RENAMED maps a
+Compares the public members of the hand-written classes by their names, read from the sources, and the functions of
+the C API with what is called and what the guide lists as left out. RENAMED maps a
 name that a language has by its own custom to the common one, or to None where no counterpart is meant."""
 
 import ast
@@ -128,9 +129,30 @@ def java(root):
     return found
 
 
+def c_only(root):
+    """Functions of the C API that no binding calls and that the guide does not list as such."""
+    sys.path.insert(0, str(root / "bindings"))
+    import emit_c
+    from grammar import Api
+
+    api = Api((root / "include" / "ruda").glob("*.h"))
+    sources = [*(root / "bindings/common").iterdir(), *(root / "bindings").glob("*/ruda.i"), *(root / "bindings").glob("*/support.h")]
+    called = set(re.findall(r"\bruda_\w+", " ".join(path.read_text(encoding="utf-8") for path in sources if path.is_file())))
+    called |= set(emit_c.CORE) | {op.eager.name for op in api.callable_ops()} | {op.plan_create.name for op in api.plannable()}
+    guide = (root / "docs/guides/bindings.md").read_text(encoding="utf-8")
+    section = guide[guide.index("## What only C has") :].partition("\n## ")[0]
+    listed = re.findall(r"`(ruda_\w+\*?)`", section)
+    for name in sorted(set(api.functions) - called):
+        if not any(name == known or known.endswith("*") and name.startswith(known[:-1]) for known in listed):
+            yield f"{name}: no language has it, and docs/guides/bindings.md does not say so"
+    for known in listed:
+        if not any(name == known or known.endswith("*") and name.startswith(known[:-1]) for name in [*api.functions, *api.structs]):
+            yield f"docs/guides/bindings.md lists {known}, which no header declares"
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
-    faults, seen = [], {}
+    faults, seen = list(c_only(root)), {}
     for language, read in (("python", python), ("csharp", csharp), ("java", java)):
         for name, names in read(root).items():
             name = ALIASES.get(name, name)

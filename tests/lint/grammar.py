@@ -10,7 +10,7 @@ import re
 import sys
 
 
-def check_op(api, op):
+def check_op(api, enumerations, op):
     where = f"{op.plan_create.header}: {op.name}"
     types = [p.type for p in op.plan_create.parameters]
     if types != ["ruda_context", f"const ruda_{op.name}_desc *", "ruda_plan *"]:
@@ -32,6 +32,9 @@ def check_op(api, op):
         for field, kind in api.own_fields(struct):
             if not kind:
                 yield f"{where}: {struct.name}.{field.name} is {field.type}, which no binding can fill"
+            named = re.search(r"\bRUDA_[A-Z0-9_]+\b", enumerations.said(field)[0])
+            if kind == "U32" and named and not enumerations.of_field(field):
+                yield f"{where}: {struct.name}.{field.name} names {named.group()}, which is of no enumeration"
     names = [
         f.name
         for part, (struct, _) in enumerate(api.parts(op))
@@ -63,6 +66,7 @@ def check_eager(api, op):
 def main():
     root = pathlib.Path(sys.argv[1])
     sys.path.insert(0, str(root / "bindings"))
+    from enumerations import Enumerations
     from grammar import Api
 
     headers = sorted((root / "include" / "ruda").glob("*.h"))
@@ -75,8 +79,9 @@ def main():
         faults += [
             f"{path.name}: the declaration of {name} cannot be read" for name in sorted(declared - read)
         ]
+    enumerations = Enumerations(api)
     for op in api.ops:
-        faults += check_op(api, op)
+        faults += check_op(api, enumerations, op)
     for function in api.functions.values():
         if not function.doc:
             faults.append(f"{function.header}: {function.name} has no comment")

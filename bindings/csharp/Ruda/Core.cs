@@ -14,19 +14,20 @@ namespace Ruda {
     /// of 256 bytes or more and up to a quarter larger than asked for</param>
     public Context(Backend backend = Backend.Auto, int device = 0, uint hostThreads = 0,
                    LogLevel logLevel = 0, uint planCacheCapacity = 0, ulong memoryLimit = 0)
-        : base(Make(backend, device, hostThreads, logLevel, planCacheCapacity, memoryLimit)) {
+        : base(Make(Need.One("backend", backend), device, hostThreads, Need.One("logLevel", logLevel, true),
+                    planCacheCapacity, memoryLimit)) {
     }
 
     internal Context(ContextHandle handle) : base(handle) {
     }
 
-    static ContextHandle Make(Backend backend, int device, uint threads, LogLevel level, uint plans,
+    static ContextHandle Make(uint backend, int device, uint threads, uint level, uint plans,
                               ulong limit) {
       if (RudaNative.ruda_api_level() < Built.Level)
         throw new DllNotFoundException("libruda has API level " + RudaNative.ruda_api_level() +
                                        ", this assembly needs " + Built.Level);
       ContextHandle made;
-      RudaNative.rudax_context_create((uint)backend, device, threads, (uint)level, plans, limit, out made);
+      RudaNative.rudax_context_create(backend, device, threads, level, plans, limit, out made);
       return made;
     }
 
@@ -81,7 +82,7 @@ namespace Ruda {
     }
 
     public void SetLogLevel(LogLevel level) {
-      RudaNative.rudax_log_level(H, (uint)level);
+      RudaNative.rudax_log_level(H, Need.One("level", level));
     }
 
     /// <summary>The log lines that wait, "level component text". No thread of the library ever calls
@@ -111,7 +112,7 @@ namespace Ruda {
     /// <summary>Devices of a backend that answer.</summary>
     public static int DeviceCount(Backend backend) {
       uint count;
-      RudaNative.ruda_backend_probe((uint)backend, out count);
+      RudaNative.ruda_backend_probe(Need.One("backend", backend), out count);
       return (int)count;
     }
 
@@ -133,8 +134,9 @@ namespace Ruda {
     readonly Thread thread;
 
     public LogDrain(Context context, Action<string> consumer, int intervalMilliseconds = 100) {
-      Need.Given("context", context);
+      Need.H("context", context);
       Need.Given("consumer", consumer);
+      Need.Unsigned("intervalMilliseconds", intervalMilliseconds, int.MaxValue);
       this.context = new WeakReference<Context>(context);
       this.consumer = consumer;
       thread = new Thread(() => {
@@ -222,6 +224,7 @@ namespace Ruda {
 
     /// <summary>Seconds from this event to a later one.</summary>
     public double Elapsed(Event later) {
+      NeedOpen();
       double seconds;
       RudaNative.ruda_event_elapsed(H, Need.H("later", later), out seconds);
       return seconds;
@@ -239,16 +242,23 @@ namespace Ruda {
       return made;
     }
 
-    public bool IsRequested { get; private set; }
+    volatile bool requested;
+
+    public bool IsRequested {
+      get {
+        NeedOpen();
+        return requested;
+      }
+    }
 
     public void Request() {
-      IsRequested = true;
       RudaNative.ruda_cancel_request(H);
+      requested = true;
     }
 
     public void Reset() {
       RudaNative.ruda_cancel_reset(H);
-      IsRequested = false;
+      requested = false;
     }
   }
 

@@ -3,6 +3,7 @@
 using System;
 using System.Collections.Generic;
 using System.IO;
+using System.Linq;
 using System.Runtime.InteropServices;
 using System.Text;
 
@@ -30,6 +31,27 @@ namespace Ruda.Interop {
 
     internal long Number {
       get { return handle.ToInt64(); }
+    }
+
+    /// <summary>What the object is, as messages say it, and the name of a parameter that takes one.</summary>
+    internal abstract string Noun { get; }
+    internal abstract string Parameter { get; }
+
+    /// <summary>Takes a reference for a call; a closed object is refused by the name of the parameter.</summary>
+    internal void Hold(string parameter, ref bool held) {
+      try {
+        DangerousAddRef(ref held);
+      } catch (ObjectDisposedException) {
+        throw Closed(parameter);
+      }
+    }
+
+    internal ObjectDisposedException Closed(string parameter) {
+      return new ObjectDisposedException(null, parameter.Trim('@', '_') + ": closed, expected an open " + Noun);
+    }
+
+    internal void NeedOpen(string parameter) {
+      if (IsClosed) throw Closed(parameter);
     }
   }
 
@@ -96,6 +118,13 @@ namespace Ruda {
       }
     }
 
+    /// <summary>An answer that is read on after another call changed its session.</summary>
+    internal static RudaException Ended() {
+      return new RudaException((int)Status.EState, -1, 0, "RUDA_E_STATE",
+                               "session: this answer ended when a later call changed the session, expected one answer " +
+                                   "read at a time", "", "");
+    }
+
     /// <summary>The exception for the call that just failed on this thread; nothing may run in
     /// between.</summary>
     internal static RudaException Last(int status) {
@@ -134,12 +163,10 @@ namespace Ruda {
       get { return Handle.IsClosed; }
     }
 
-    internal static T Raw<T>(NativeObject<T> given, T none)
-        where T : RudaHandle {
-      return given == null ? none : given.H;
+    /// <summary>Refuses a disposed object, as every call but Dispose does.</summary>
+    internal void NeedOpen() {
+      Handle.NeedOpen(Handle.Parameter);
     }
-
-    delegate void TextCall(byte[] text, ulong capacity, out ulong needed);
 
     internal delegate ulong Reader(byte[] text);
 
@@ -172,25 +199,56 @@ namespace Ruda {
   static class Need {
     internal static T Given<T>(string name, T value)
         where T : class {
-      if (value == null) throw new ArgumentNullException(name, name + " is null");
+      return Given(name, value, Expected(typeof(T)));
+    }
+
+    internal static T Given<T>(string name, T value, string expected)
+        where T : class {
+      if (value == null) throw new ArgumentNullException(name, name + " is null, expected " + expected);
       return value;
+    }
+
+    static string Expected(Type type) {
+      if (type == typeof(string)) return "a text";
+      if (typeof(Delegate).IsAssignableFrom(type)) return "a function";
+      if (typeof(System.Collections.IEnumerable).IsAssignableFrom(type)) return "a list";
+      string noun = string.Concat(type.Name.Select((c, i) => i > 0 && char.IsUpper(c) ? " " + c : c.ToString()));
+      return ("AEIOU".IndexOf(noun[0]) >= 0 ? "an " : "a ") + noun.ToLowerInvariant();
     }
 
     internal static T H<T>(string name, NativeObject<T> value)
         where T : RudaHandle {
-      return Given(name, value).H;
+      if (value == null) {
+        string noun = ((RudaHandle)Activator.CreateInstance(typeof(T))).Noun;
+        throw new ArgumentNullException(name, name + " is null, expected a" + (noun[0] == 'e' ? "n " : " ") + noun);
+      }
+      value.H.NeedOpen(name);
+      return value.H;
+    }
+
+    /// <summary>As H; null stays NULL.</summary>
+    internal static T Free<T>(string name, NativeObject<T> value, T none)
+        where T : RudaHandle {
+      return value == null ? none : H(name, value);
     }
 
     /// <summary>A number that is unsigned in the library.</summary>
-    internal static ulong Unsigned(string name, long value) {
-      if (value < 0) throw new ArgumentException(name + " is " + value + ", expected 0 or more", name);
+    internal static ulong Unsigned(string name, long value, long most = long.MaxValue) {
+      if (value < 0 || value > most)
+        throw new ArgumentException(name + " is " + value + ", expected 0 to " + most, name);
       return (ulong)value;
+    }
+
+    /// <summary>The number of a value of an enumeration; unset: 0 stands for the default.</summary>
+    internal static uint One<T>(string name, T value, bool unset = false)
+        where T : struct {
+      return ((Choice<T>)value).Number(name, unset);
     }
 
     /// <summary>A text that ends with its first NUL in the library; null stays null.</summary>
     internal static string Text(string name, string value) {
       int at = value == null ? -1 : value.IndexOf('\0');
-      if (at >= 0) throw new ArgumentException(name + " holds a NUL at index " + at, name);
+      if (at >= 0) throw new ArgumentException(name + " holds a NUL at index " + at + ", expected none", name);
       return value;
     }
 

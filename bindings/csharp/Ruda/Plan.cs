@@ -13,6 +13,7 @@ namespace Ruda {
     internal readonly long[] Shape, Strides;
 
     public Operand(DType dtype, long[] shape, long[] strides = null) {
+      Need.One("dtype", dtype);
       DType = dtype;
       Shape = Need.Given("shape", shape);
       Strides = strides;
@@ -42,13 +43,13 @@ namespace Ruda {
 
   /// <summary>Fills the descriptor of an operator by the names of its fields; a bit mask of axes ends in _mask, as
   /// "axes_mask". A value that is null keeps its default. A name that the operator does not have, or a value of another
-  /// kind, is refused by Create.</summary>
+  /// kind, is refused by Create. A parameter that takes an enumeration takes its name as a text too, as "add".</summary>
   public sealed class PlanBuilder {
     readonly string op;
     readonly StringBuilder names = new StringBuilder();
     readonly List<long> values = new List<long>();
     readonly List<NativeObject> used = new List<NativeObject>();
-    readonly List<KeyValuePair<int, NativeObject>> patches = new List<KeyValuePair<int, NativeObject>>();
+    readonly List<Patch> patches = new List<Patch>();
 
     public PlanBuilder(string op) {
       this.op = Need.Text("op", Need.Given("op", op));
@@ -67,7 +68,7 @@ namespace Ruda {
 
     PlanBuilder AddObject(string name, char tag, NativeObject value) {
       Add(name, tag, 0);
-      patches.Add(new KeyValuePair<int, NativeObject>(values.Count - 1, value));
+      patches.Add(new Patch(values.Count - 1, name, value));
       return this;
     }
 
@@ -98,6 +99,16 @@ namespace Ruda {
     /// <summary>Fields that are unsigned and 64 bits wide hold every ulong.</summary>
     public PlanBuilder Set(string name, ulong? value) {
       return value == null ? this : Add(name, 'u', unchecked((long)value.Value));
+    }
+
+    /// <summary>A value of an enumeration, such as Binary.Add.</summary>
+    public PlanBuilder Set(string name, Enum value) {
+      return value == null ? this : Set(name, Convert.ToInt64(value));
+    }
+
+    internal PlanBuilder Set<T>(string name, Choice<T> value)
+        where T : struct {
+      return value.IsGiven ? Set(name, (long)value.Number(name, true)) : this;
     }
 
     public PlanBuilder Set(string name, bool? value) {
@@ -155,20 +166,33 @@ namespace Ruda {
     }
   }
 
+  /// <summary>A handle that travels as the number `At` of a call, by the name of its parameter.</summary>
+  struct Patch {
+    internal readonly int At;
+    internal readonly string Name;
+    internal readonly RudaHandle Handle;
+
+    internal Patch(int at, string name, NativeObject value) {
+      At = at;
+      Name = name;
+      Handle = value.Handle;
+    }
+  }
+
   /// <summary>Keeps handles that travel as numbers alive during a call.</summary>
   static class Hold {
-    internal static void During(List<KeyValuePair<int, NativeObject>> patches, long[] numbers, Action call) {
+    internal static void During(List<Patch> patches, long[] numbers, Action call) {
       int held = 0;
       try {
-        foreach (KeyValuePair<int, NativeObject> patch in patches) {
+        foreach (Patch patch in patches) {
           bool taken = false;
-          patch.Value.Handle.DangerousAddRef(ref taken);
+          patch.Handle.Hold(patch.Name, ref taken);
           ++held;
-          numbers[patch.Key] = patch.Value.Handle.Number;
+          numbers[patch.At] = patch.Handle.Number;
         }
         call();
       } finally {
-        for (int i = 0; i < held; ++i) patches[i].Value.Handle.DangerousRelease();
+        for (int i = 0; i < held; ++i) patches[i].Handle.DangerousRelease();
       }
     }
   }
@@ -223,16 +247,20 @@ namespace Ruda {
       Need.Text("op", Need.Given("op", op));
       return ReadText(text => {
         ulong needed;
-        RudaNative.ruda_op_kernels(op, (uint)backend, text, (ulong)text.Length, out needed);
+        RudaNative.ruda_op_kernels(op, Need.One("backend", backend), text, (ulong)text.Length, out needed);
         return needed;
       }).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries);
     }
 
     /// <summary>The names of the operands.</summary>
     public ICollection<string> Slots {
-      get { return slots.Keys; }
+      get {
+        NeedOpen();
+        return slots.Keys;
+      }
     }
     public bool IsOutput(string slot) {
+      NeedOpen();
       return outputs.Contains(slot);
     }
     public string Op {
@@ -279,7 +307,8 @@ namespace Ruda {
     public void Execute(Stream stream, IDictionary<string, object> operands, Workspace workspace = null,
                         CancelToken cancel = null, ulong timeoutNs = 0) {
       List<long> values = new List<long>();
-      List<KeyValuePair<int, NativeObject>> patches = new List<KeyValuePair<int, NativeObject>>();
+      List<Patch> patches = new List<Patch>();
+      NeedOpen();
       foreach (KeyValuePair<string, object> operand in Need.Given("operands", operands)) {
         uint slot;
         if (!slots.TryGetValue(operand.Key, out slot))
@@ -291,7 +320,7 @@ namespace Ruda {
         NativeObject thing = operand.Value as NativeObject;
         if (thing != null) {
           values.Add((long)(thing is Tensor ? BindKind.Tensor : BindKind.Handle));
-          patches.Add(new KeyValuePair<int, NativeObject>(values.Count, thing));
+          patches.Add(new Patch(values.Count, operand.Key, thing));
           values.Add(0);
         } else if (operand.Value is double || operand.Value is float) {
           values.Add((long)BindKind.F64);
@@ -303,8 +332,8 @@ namespace Ruda {
       }
       long[] numbers = values.ToArray();
       Hold.During(patches, numbers, () => {
-        RudaNative.rudax_plan_execute(H, Need.H("stream", stream), Raw(workspace, WorkspaceHandle.Null), numbers,
-                                      (uint)numbers.Length, Raw(cancel, CancelHandle.Null), timeoutNs);
+        RudaNative.rudax_plan_execute(H, Need.H("stream", stream), Need.Free("workspace", workspace, WorkspaceHandle.Null), numbers,
+                                      (uint)numbers.Length, Need.Free("cancel", cancel, CancelHandle.Null), timeoutNs);
       });
     }
   }

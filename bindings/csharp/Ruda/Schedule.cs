@@ -42,10 +42,10 @@ namespace Ruda {
       Check("sequenceIds", sequenceIds, 0);
       Check("positions", positions, 0);
       if (tables.Length != lengths.Length)
-        throw new ArgumentException(tables.Length + " tables and " + lengths.Length + " lengths are given");
+        throw new ArgumentException("lengths has " + lengths.Length + " numbers, expected " + tables.Length + " as tables");
       if (sequenceIds.Length != positions.Length)
-        throw new ArgumentException(sequenceIds.Length + " sequence ids and " + positions.Length +
-                                    " positions are given");
+        throw new ArgumentException("positions has " + positions.Length + " numbers, expected " +
+                                    sequenceIds.Length + " as sequenceIds");
       int width = 0;
       foreach (long[] row in tables) width = Math.Max(width, row.Length);
       List<long> values = new List<long> { tables.Length, width, positions.Length };

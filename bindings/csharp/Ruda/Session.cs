@@ -61,6 +61,17 @@ namespace Ruda {
     public Tensor Tensor(Context context, string name) {
       return Tensor(context, Find(name));
     }
+
+    /// <summary>A tensor with a copy of one of the file, on the device of the stream.</summary>
+    public Tensor Load(Stream stream, long index) {
+      TensorHandle made;
+      RudaNative.ruda_store_load(H, Need.H("stream", stream), Need.Unsigned("index", index), out made);
+      return Ruda.Tensor.Wrap(made);
+    }
+
+    public Tensor Load(Stream stream, string name) {
+      return Load(stream, Find(name));
+    }
   }
 
   /// <summary>One message of a conversation.</summary>
@@ -69,9 +80,7 @@ namespace Ruda {
 
     /// <param name="content">null is the empty text</param>
     public ChatMessage(string role, string content) {
-      if (role == null) throw new ArgumentNullException("role");
-      if (role.IndexOf('\0') >= 0) throw new ArgumentException("the role holds a NUL", "role");
-      Role = role;
+      Role = Need.Text("role", Need.Given("role", role));
       Content = content ?? "";
     }
 
@@ -211,7 +220,7 @@ namespace Ruda {
             return i;
           }
       }
-      throw new InvalidOperationException("64 models are being loaded already");
+      throw new InvalidOperationException("64 models are being loaded already, expected at most 64 at once");
     }
 
     /// <summary>Loads a GGUF file. `progress` is called on this thread with bytes done and in all: a few times a second,
@@ -221,8 +230,8 @@ namespace Ruda {
     }
 
     public static Model Load(Context context, Store store, Action<long, long> progress = null) {
-      Need.Given("context", context);
-      Need.Given("store", store);
+      Need.H("context", context);
+      Need.H("store", store);
       uint slot = TakeSlot();
       try {
         ModelHandle made = null;
@@ -326,7 +335,8 @@ namespace Ruda {
       if (given == null) return;
       foreach (string stop in given) {
         string name = "stops[" + stops.Count + "]";
-        if (Need.Given(name, stop) == "") throw new ArgumentException(name + " is empty", "stops");
+        if (Need.Given(name, stop) == "")
+          throw new ArgumentException(name + " is empty, expected a text of one character or more", "stops");
         stops.Add(stop);
       }
     }
@@ -364,11 +374,13 @@ namespace Ruda {
     }
 
     readonly int vocabSize;
+    int turn;  // rises with every call that changes what the session holds; an answer goes on only in its own
+    Finish finish;
     string kept = "";  // may begin a stop text, until it is known: here, so that an early end does not lose it
 
     static SessionHandle Make(Model model, long capacity, DType dtype, uint batch) {
       SessionHandle made;
-      RudaNative.rudax_session_create(Need.H("model", model), (uint)dtype, Need.Unsigned("tokenCapacity", capacity), batch,
+      RudaNative.rudax_session_create(Need.H("model", model), Need.One("cacheDType", dtype, true), Need.Unsigned("tokenCapacity", capacity), batch,
                                       out made);
       return made;
     }
@@ -385,14 +397,31 @@ namespace Ruda {
       List<long> wide = new List<long>();
       foreach (int token in Need.Given("tokens", tokens)) wide.Add(token);
       long[] values = wide.ToArray();
-      kept = "";
-      RudaNative.rudax_session_prompt(H, values, (uint)values.Length, Raw(cancel, CancelHandle.Null));
+      CancelHandle stop = Need.Free("cancel", cancel, CancelHandle.Null);
+      Change(() => RudaNative.rudax_session_prompt(H, values, (uint)values.Length, stop));
     }
 
     public void Prompt(string text, CancelToken cancel = null) {
       byte[] raw = Need.Bytes("text", text);
+      CancelHandle stop = Need.Free("cancel", cancel, CancelHandle.Null);
+      Change(() => RudaNative.rudax_session_prompt_text(H, raw, (ulong)raw.Length, stop));
+    }
+
+    // A call after which the session holds something else. One that is refused changes nothing.
+    void Change(Action call) {
+      try {
+        call();
+      } catch (RudaException error) when (error.Kind != ErrorKind.Argument && error.Kind != ErrorKind.Unsupported &&
+                                          error.Kind != ErrorKind.File) {
+        BeginTurn();
+        throw;
+      }
+      BeginTurn();
+    }
+
+    int BeginTurn() {
       kept = "";
-      RudaNative.rudax_session_prompt_text(H, raw, (ulong)raw.Length, Raw(cancel, CancelHandle.Null));
+      return ++turn;
     }
 
     /// <summary>As Prompt with a conversation, rendered by the model's chat template; see Tokenizer.Render.</summary>
@@ -402,14 +431,19 @@ namespace Ruda {
       Need.Text("template", template);
       Need.Text("variables", variables);
       uint flags = addGenerationPrompt ? 0 : (uint)ChatFlags.NoGenerationPrompt;
-      kept = "";
-      RudaNative.rudax_session_prompt_chat(H, packed, (ulong)packed.Length, flags, template, variables,
-                                           Raw(cancel, CancelHandle.Null));
+      CancelHandle stop = Need.Free("cancel", cancel, CancelHandle.Null);
+      Change(() => RudaNative.rudax_session_prompt_chat(H, packed, (ulong)packed.Length, flags, template, variables, stop));
     }
 
     /// <summary>Chooses the next token, -1 where there is none, with the text that is certain by now: whole characters
-    /// only, often none, after what an ended Generate held back.</summary>
+    /// only, often none, after what an ended Generate held back. An answer that is being read ends.</summary>
     public int Next(out string text, out bool end) {
+      int token = Step(out text, out end);
+      BeginTurn();
+      return token;
+    }
+
+    int Step(out string text, out bool end) {
       byte[] raw = new byte[2048];
       ulong needed;
       long token;
@@ -424,39 +458,49 @@ namespace Ruda {
     /// <summary>Pieces of text until the turn ends, maxTokens were generated (0 = no limit) or a stop text appears,
     /// which is not delivered; none may be empty. Finish tells afterwards what ended it. After a cancel, or where the
     /// caller stops asking, text that is held back as it may begin a stop text stays: the next Generate or Next gives it
-    /// first, a prompt or Rewind forgets it.</summary>
+    /// first, a prompt or Rewind forgets it.
+    ///
+    /// One answer is read at a time: where a prompt, Rewind, Next or another answer came in between, the older one ends
+    /// with a RudaException of status EState. An enumerator that has ended stays ended; to enumerate anew is to ask for
+    /// another answer.</summary>
     public IEnumerable<string> Generate(long maxTokens = 0, IEnumerable<string> stops = null, CancelToken cancel = null) {
+      NeedOpen();
       Need.Unsigned("maxTokens", maxTokens);
+      Need.Free("cancel", cancel, CancelHandle.Null);
       return Pieces(null, maxTokens, new StopText(stops), cancel);
     }
 
     // `begin` is done when the first piece is asked for.
     IEnumerable<string> Pieces(Action begin, long maxTokens, StopText stopText, CancelToken cancel) {
       if (begin != null) begin();
-      Finish = Finish.None;
+      string before = kept;
+      int mine = BeginTurn();
+      kept = before;
+      finish = Finish.None;
       for (long count = 0; maxTokens == 0 || count < maxTokens; ++count) {
+        if (turn != mine) throw RudaException.Ended();
         if (cancel != null && cancel.IsRequested) throw new OperationCanceledException("generation was cancelled");
         string text;
         bool end, stopped;
-        Next(out text, out end);
+        Step(out text, out end);
         string shown = stopText.Push(text, out stopped);
         string held = stopText.Rest();
         if (stopped) {
-          Finish = Finish.Stop;
+          finish = Finish.Stop;
         } else if (end) {
           shown += held;
-          Finish = (Finish)(uint)Get(0);
+          finish = (Finish)(uint)Get(0);
         } else {
           kept = held;
         }
         if (shown.Length > 0) yield return shown;
         if (end || stopped) yield break;
       }
-      Finish = Finish.Length;
+      if (turn != mine) throw RudaException.Ended();
       bool found;
       string rest = stopText.Push(kept + HeldBack(), out found) + stopText.Rest();
       kept = "";
-      if (found) Finish = Finish.Stop;
+      finish = found ? Finish.Stop : Finish.Length;
       if (rest.Length > 0) yield return rest;
     }
 
@@ -469,19 +513,27 @@ namespace Ruda {
       }, 2048);
     }
 
-    /// <summary>The pieces of the answer to a conversation: PromptChat, then Generate.</summary>
+    /// <summary>The pieces of the answer to a conversation: PromptChat, when the first is asked for, then
+    /// Generate.</summary>
     public IEnumerable<string> Chat(IEnumerable<ChatMessage> messages, long maxTokens = 0,
                                     IEnumerable<string> stops = null, CancelToken cancel = null,
                                     string template = null, string variables = null,
                                     bool addGenerationPrompt = true) {
+      NeedOpen();
       Need.Unsigned("maxTokens", maxTokens);
       Need.Given("messages", messages);
+      Need.Free("cancel", cancel, CancelHandle.Null);
       return Pieces(() => PromptChat(messages, cancel, template, variables, addGenerationPrompt), maxTokens,
                     new StopText(stops), cancel);
     }
 
     /// <summary>What ended the last Generate.</summary>
-    public Finish Finish { get; private set; }
+    public Finish Finish {
+      get {
+        NeedOpen();
+        return finish;
+      }
+    }
 
     double Get(uint what) {
       double value;
@@ -521,15 +573,15 @@ namespace Ruda {
     /// <summary>The logits after the last token.</summary>
     /// <param name="vocabSize">of the model, which the session knows: null</param>
     public unsafe float[] Logits(int? vocabSize = null) {
-      float[] made = new float[(int)Need.Unsigned("vocabSize", vocabSize ?? this.vocabSize)];
+      float[] made = new float[(int)Need.Unsigned("vocabSize", vocabSize ?? this.vocabSize, int.MaxValue)];
       fixed(float* p = made) RudaNative.rudax_session_logits(H, (IntPtr)p, (ulong)made.Length * sizeof(float));
       return made;
     }
 
     /// <summary>Forgets all but the first tokens.</summary>
     public void Rewind(long count) {
-      RudaNative.ruda_session_rewind(H, Need.Unsigned("count", count));
-      kept = "";
+      ulong first = Need.Unsigned("count", count);
+      Change(() => RudaNative.ruda_session_rewind(H, first));
     }
 
     public int[] Tokens() {

@@ -31,8 +31,9 @@ namespace Ruda {
       string names = Names(typeof(T));
       if ((" " + names + " ").Contains(" " + dtype + " "))
         return;
-      throw new ArgumentException("the tensor is " + dtype + ", " + typeof(T).Name + " holds " +
-                                  (names == "" ? "no dtype" : names) + ": cast the tensor, or use bytes");
+      throw new ArgumentException("an array of " + typeof(T).Name + " holds " +
+                                  (names == "" ? "no dtype" : names.Replace(" ", ", ")) + ", expected " + dtype +
+                                  " as the tensor: cast the tensor, or use bytes");
     }
   }
 
@@ -56,7 +57,7 @@ namespace Ruda {
     static TensorHandle Make(Context context, DType dtype, long[] shape) {
       TensorHandle made;
       Need.Given("shape", shape);
-      RudaNative.rudax_tensor_create(Need.H("context", context), (uint)dtype, shape, (uint)shape.Length, out made);
+      RudaNative.rudax_tensor_create(Need.H("context", context), Need.One("dtype", dtype), shape, (uint)shape.Length, out made);
       return made;
     }
 
@@ -78,7 +79,7 @@ namespace Ruda {
     public static Tensor Over<T>(Context context, DType dtype, T[] data, params long[] shape)
         where T : struct {
       Elements.Match<T>(dtype);
-      Need.Given("context", context);
+      Need.H("context", context);
       Need.Given("data", data);
       Need.Given("shape", shape);
       Loans.Collect();
@@ -86,7 +87,7 @@ namespace Ruda {
       long number = Loans.Add(pinned);
       try {
         TensorHandle made;
-        RudaNative.rudax_tensor_wrap(Need.H("context", context), (uint)dtype, shape, (uint)shape.Length, 3,
+        RudaNative.rudax_tensor_wrap(Need.H("context", context), Need.One("dtype", dtype), shape, (uint)shape.Length, 3,
                                      pinned.AddrOfPinnedObject(), (ulong)Buffer.ByteLength(data), number,
                                      out made);
         return new Tensor(made);
@@ -99,6 +100,7 @@ namespace Ruda {
     // dtype, flags, bytes, contiguous, rank, shape, strides
     long[] Facts {
       get {
+        NeedOpen();
         if (facts == null) {
           long[] made = new long[5 + 2 * MaxRank];
           RudaNative.rudax_tensor_layout(H, made);
@@ -200,7 +202,7 @@ namespace Ruda {
     /// 448 in F8E4M3</param>
     public Tensor Cast(Stream stream, DType dtype, Overflow overflow = Overflow.Default) {
       TensorHandle made;
-      RudaNative.ruda_tensor_convert(Need.H("stream", stream), H, (uint)dtype, (uint)overflow, out made);
+      RudaNative.ruda_tensor_convert(Need.H("stream", stream), H, Need.One("dtype", dtype), Need.One("overflow", overflow), out made);
       return new Tensor(made);
     }
 
@@ -212,6 +214,7 @@ namespace Ruda {
 
     /// <summary>Copies into a tensor of the same shape; dtypes are converted.</summary>
     public void CopyTo(Stream stream, Tensor to) {
+      NeedOpen();
       RudaNative.ruda_tensor_copy(Need.H("stream", stream), H, Need.H("to", to));
     }
 
@@ -245,7 +248,8 @@ namespace Ruda {
       Need.Given("begin", begin);
       Need.Given("end", end);
       if (begin.Length != end.Length || (step != null && step.Length != begin.Length))
-        throw new ArgumentException("begin, end and step have different lengths");
+        throw new ArgumentException("begin has " + begin.Length + " numbers, end " + end.Length + " and step " +
+                                    (step == null ? begin.Length : step.Length) + ", expected as many of each");
       int rank = begin.Length;
       long[] bounds = new long[3 * rank];
       for (int i = 0; i < rank; ++i) {

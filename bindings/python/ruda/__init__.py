@@ -27,7 +27,7 @@ from ._errors import (
     ResourceError,
     UnsupportedError,
 )
-from ._core import Cancel, Context, Event, Handle, Stream, backend_report, current_stream, device_count
+from ._core import Cancel, Context, Event, Handle, Stream, Workspace, backend_report, current_stream, device_count
 from ._tensor import Tensor, from_dlpack
 from ._plan import PagedSchedule, Plan, TensorDesc, op_kernels, op_names
 from ._logging import LogDrain

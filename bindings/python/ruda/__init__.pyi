@@ -6,6 +6,7 @@ from ._core import (
     Event as Event,
     Handle as Handle,
     Stream as Stream,
+    Workspace as Workspace,
     backend_report as backend_report,
     current_stream as current_stream,
     device_count as device_count,

@@ -9,7 +9,8 @@ import threading
 
 from ._load import _raw
 from . import _errors
-from ._constants import Backend, LogLevel
+from ._constants import Backend, DType, LogLevel
+from ._numbers import choice
 
 _current_stream = contextvars.ContextVar("ruda_stream", default=None)
 
@@ -63,8 +64,14 @@ class Handle:
     def closed(self):
         return not _raw._is_open(self._h)
 
-    def __enter__(self):
+    def _open(self):
+        """The object itself; a closed one is refused, as by every call but close()."""
+        if not _raw._is_open(self._h):
+            _raw._need_open(self._h, self.KIND, f"ruda.{self.KIND}")
         return self
+
+    def __enter__(self):
+        return self._open()
 
     def __exit__(self, *_):
         self.close()
@@ -103,6 +110,8 @@ def wrap(kind, capsule, context):
 def given(value, kind, name):
     """The capsule of an argument."""
     if isinstance(value, Handle) and (value.KIND == kind):
+        if not _raw._is_open(value._h):
+            _raw._need_open(value._h, name, f"ruda.{kind}")
         return value._h
     what = "None" if value is None else f"a {type(value).__name__}"
     raise TypeError(f"{name} is {what}, expected a {kind}")
@@ -134,7 +143,7 @@ def op_stream(stream, *operands):
 @register("context")
 class Context(Handle):
     """One device of one backend with its caches, threads and log. backend: "auto", "cpu", "cuda", "cuda:1"
-    or a Backend.
+    or a Backend. log_level: a LogLevel, its number or its name.
 
     host_threads: threads of the CPU backend, 0 = all that the process may use. memory_limit: bytes for
     tensors and workspaces, 0 = no limit; what counts are whole blocks, each of 256 bytes or more and up to a
@@ -157,6 +166,7 @@ class Context(Handle):
             if name.upper() not in Backend.__members__ or (ordinal and not ordinal.isdigit()):
                 raise ValueError(f"backend is {backend!r}, expected auto, cpu, cuda or cuda:<ordinal>")
             backend, device = Backend[name.upper()], int(ordinal or device)
+        backend, log_level = choice("backend", backend, Backend), choice("log_level", log_level, LogLevel, True)
         super().__init__(
             _raw.rudax_context_create(
                 backend, device, host_threads, log_level, plan_cache_capacity, memory_limit
@@ -224,7 +234,8 @@ class Context(Handle):
         take_returned()
 
     def set_log_level(self, level):
-        _raw.rudax_log_level(self._h, LogLevel(level))
+        """level: a LogLevel, its number or its name."""
+        _raw.rudax_log_level(self._h, choice("level", level, LogLevel))
 
     def drain_log(self):
         """The log lines that wait, as (level, component, text)."""
@@ -243,15 +254,15 @@ class Context(Handle):
         return Event(self)
 
     def workspace(self, size):
-        return wrap("workspace", _raw.ruda_workspace_create(self._h, size), self)
+        return Workspace(self, size)
 
-    def empty(self, shape, dtype=2):
+    def empty(self, shape, dtype=DType.F32):
         return _tensor().empty(self, shape, dtype)
 
-    def zeros(self, shape, dtype=2, *, stream=None):
+    def zeros(self, shape, dtype=DType.F32, *, stream=None):
         return _tensor().full(self, shape, 0, dtype, stream=stream)
 
-    def full(self, shape, value, dtype=2, *, stream=None):
+    def full(self, shape, value, dtype=DType.F32, *, stream=None):
         return _tensor().full(self, shape, value, dtype, stream=stream)
 
     def tensor(self, data, dtype=None, *, stream=None):
@@ -295,9 +306,10 @@ class Stream(Handle):
 
     def use(self):
         """A context manager: the stream is the current one inside, and stays open."""
-        return _Use(self)
+        return _Use(self._open())
 
     def __enter__(self):
+        self._open()
         self._tokens = getattr(self, "_tokens", ()) + (_current_stream.set(self),)
         return self
 
@@ -342,7 +354,17 @@ class Event(Handle):
 
     def elapsed(self, later):
         """Seconds between two recorded events."""
-        return _raw.ruda_event_elapsed(self._h, given(later, "event", "later"))
+        return _raw.ruda_event_elapsed(self._open()._h, given(later, "event", "later"))
+
+
+@register("workspace")
+class Workspace(Handle):
+    """Scratch memory of `size` bytes for plans of one stream at a time."""
+
+    __slots__ = ()
+
+    def __init__(self, context, size):
+        super().__init__(_raw.ruda_workspace_create(context_handle(context), size), context)
 
 
 @register("cancel")
@@ -357,11 +379,11 @@ class Cancel(Handle):
 
     @property
     def requested(self):
-        return self._requested
+        return self._open()._requested
 
     def request(self):
-        self._requested = True
         _raw.ruda_cancel_request(self._h)
+        self._requested = True
 
     def reset(self):
         _raw.ruda_cancel_reset(self._h)
@@ -374,7 +396,5 @@ def backend_report():
 
 
 def device_count(backend):
-    """Devices of a backend that answer."""
-    if isinstance(backend, str) and backend.upper() not in Backend.__members__:
-        raise ValueError(f"backend is {backend!r}, expected cpu or cuda")
-    return _raw.ruda_backend_probe(Backend[backend.upper()] if isinstance(backend, str) else backend)
+    """Devices of a backend, a Backend, its number or its name, that answer."""
+    return _raw.ruda_backend_probe(choice("backend", backend, Backend))

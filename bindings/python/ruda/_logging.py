@@ -7,6 +7,8 @@ import os
 import threading
 import weakref
 
+from ._core import given
+
 LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG}
 _drains = weakref.WeakSet()
 
@@ -16,6 +18,9 @@ class LogDrain:
     logger.getChild(component). In a with statement it ends after a last fetch; close() does so too."""
 
     def __init__(self, context, logger=None, *, interval=0.1):
+        given(context, "context", "context")
+        if interval < 0:
+            raise ValueError(f"interval is {interval}, expected 0 or more")
         self._context = weakref.ref(context)
         self._logger = logging.getLogger("ruda") if logger is None else logger
         self._interval, self._stop = interval, threading.Event()

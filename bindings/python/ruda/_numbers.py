@@ -8,7 +8,7 @@ import math
 import operator
 import struct
 
-from ._constants import DType
+from ._constants import OPEN, DType, Named
 
 MAX_RANK = 16
 LARGEST_F32 = 3.4028235677973366e38  # from here on a double rounds to infinity
@@ -143,6 +143,41 @@ def number(name, value, expected):
     raise TypeError(f"{name} is a {type(value).__name__}{of}, expected {expected}")
 
 
+def choice(name, value, kind, unset=False):
+    """The number of a value of an enumeration: of one of its members, their numbers, or their names in lower case.
+    unset: None and 0 stand for the default."""
+    if type(value) is kind:
+        return int(value)
+    if value is None and unset:
+        return 0
+    known = kind._value2member_map_
+    if isinstance(value, str):
+        if value.upper() in kind.__members__:
+            return int(kind.__members__[value.upper()])
+    elif type(value) is int and value in known:
+        return value
+    # Numbers of other types, those that are open or stand for the default, and what is refused.
+    expected = f"expected one of {kind.__name__}: " + ", ".join(kind.__members__).lower()
+    expected += ", or a number" if kind in OPEN else ""
+    if isinstance(value, str):
+        raise ValueError(f"{name} is {value!r}, {expected}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}, {expected}") from None
+    if isinstance(value, Named):
+        raise TypeError(f"{name} is {value}, {expected}")
+    takes = kind in OPEN and 0 <= number <= 0xFFFFFFFF
+    if number not in known and not takes and (number or not unset):
+        raise ValueError(f"{name} is {number}, {expected}")
+    return number
+
+
+def field(name, value, kind, unset=False):
+    """As choice for a field of a plan, which None leaves out."""
+    return None if value is None else choice(name, value, kind, unset)
+
+
 def axis_mask(name, axes, operand):
     """The bits that stand for axes of an operand: None for all of them, an axis, or a sequence of axes;
     negative ones count from the end."""
@@ -173,5 +208,5 @@ def axis_mask(name, axes, operand):
 def needed(name, value, other, given):
     """The value of a parameter that may be left out only where another operand is given."""
     if value is None and given is None:
-        raise TypeError(f"{name} is not given, expected a number where {other} is None")
+        raise TypeError(f"{name} is None, expected a number above 0 where {other} is None")
     return 0.0 if value is None else value

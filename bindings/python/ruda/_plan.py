@@ -6,9 +6,9 @@ operands by name."""
 import operator
 
 from ._load import _raw
-from ._constants import BindKind
-from ._core import Handle, context_handle, op_stream, optional, read_text, register, wrap
-from ._numbers import LEAST_I64, MOST_I64, check_range, exact_float, integers, number
+from ._constants import Backend, BindKind
+from ._core import Handle, context_handle, given, op_stream, optional, read_text, register, wrap
+from ._numbers import LEAST_I64, MOST_I64, check_range, choice, exact_float, integers, number
 from ._tensor import DType, Tensor, dtype_from, dtype_or_default, extents
 
 
@@ -21,7 +21,7 @@ class TensorDesc:
         self.shape, self.dtype = extents(shape), dtype_from(dtype)
         self.strides = None if strides is None else integers("strides", strides)
         if self.strides is not None and len(self.strides) != len(self.shape):
-            raise ValueError(f"strides is {self.strides}, expected {len(self.shape)} numbers")
+            raise ValueError(f"strides has {len(self.strides)} numbers, expected {len(self.shape)} as shape")
 
     def __repr__(self):
         return f"TensorDesc({list(self.shape)}, {self.dtype.name})"
@@ -60,7 +60,7 @@ def encode(name, value):
             if not isinstance(v, float):
                 check_range(f"{name}[{i}]", v)
         return (ord("g" if real else "a"), len(numbers), *(map(float, numbers) if real else numbers))
-    taken = number(name, value, "a tensor, a TensorDesc, a handle, a text, a number or numbers")
+    taken = number(name, value, "a tensor, a TensorDesc, another object of the library, a text, a number or numbers")
     if isinstance(taken, float):
         return (ord("f"), taken)
     if taken > MOST_I64:
@@ -110,7 +110,7 @@ class Plan(Handle):
     @property
     def slots(self):
         """Operands by name: (number, whether it is an output)."""
-        return dict(self._slots)
+        return dict(self._open()._slots)
 
     @property
     def op(self):
@@ -152,7 +152,7 @@ class Plan(Handle):
             elif isinstance(value, Handle):
                 values += (BindKind.HANDLE, value._h)
             else:
-                taken = number(name, value, "a tensor, a handle or a number")
+                taken = number(name, value, "a tensor, another object of the library or a number")
                 if not isinstance(taken, float) and not LEAST_I64 <= taken <= MOST_I64:
                     taken = exact_float(name, taken)
                 values += (BindKind.F64 if isinstance(taken, float) else BindKind.I64, taken)
@@ -162,8 +162,8 @@ class Plan(Handle):
             _raw.rudax_plan_execute(self._h, s, room, values, stop, timeout_ns)
         except ValueError:
             for name, value in operands.items():
-                if isinstance(value, Handle) and value.closed:
-                    raise ValueError(f"{name} is closed: a {value.KIND}") from None
+                if isinstance(value, Handle):
+                    given(value, value.KIND, name)
             raise
 
     execute = __call__
@@ -197,9 +197,9 @@ class PagedSchedule(Handle):
         sequence_ids = entries("sequence_ids", sequence_ids, 0)
         positions = entries("positions", positions, 0)
         if len(tables) != len(lengths):
-            raise ValueError(f"{len(tables)} tables and {len(lengths)} lengths are given")
+            raise ValueError(f"lengths has {len(lengths)} numbers, expected {len(tables)} as tables")
         if len(sequence_ids) != len(positions):
-            raise ValueError(f"{len(sequence_ids)} sequence ids and {len(positions)} positions are given")
+            raise ValueError(f"positions has {len(positions)} numbers, expected {len(sequence_ids)} as sequence_ids")
         width = max(map(len, tables), default=0)
         values = [len(tables), width, len(positions)]
         for row in tables:
@@ -243,6 +243,7 @@ def op_names():
     return [read_text(lambda text, i=i: _raw.rudax_op_name(i, text)) for i in range(_raw.ruda_op_count())]
 
 
-def op_kernels(op, backend=1):
-    """The kernels of an operator on a backend, best first."""
+def op_kernels(op, backend=Backend.CPU):
+    """The kernels of an operator on a backend, a Backend, its number or its name, best first."""
+    backend = choice("backend", backend, Backend)
     return read_text(lambda text: _raw.ruda_op_kernels(op, backend, text)).split()

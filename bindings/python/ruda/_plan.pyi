@@ -1,6 +1,6 @@
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
-from ._constants import DType
+from ._constants import Backend, DType
 from ._core import AnyDType, Cancel, Context, Handle, Shape, Stream
 from ._tensor import Tensor
 
@@ -80,4 +80,4 @@ class PagedSchedule(Handle):
 
 def make(context: Context, op: str, fields: Dict[str, Any], options: Dict[str, Any]) -> Plan: ...
 def op_names() -> List[str]: ...
-def op_kernels(op: str, backend: int = ...) -> List[str]: ...
+def op_kernels(op: str, backend: Union[Backend, int, str] = ...) -> List[str]: ...

@@ -15,9 +15,10 @@ import threading
 import time
 
 from . import _raw
-from ._constants import ChatFlags, DType, EncodeFlags, Finish
-from ._core import Handle, context_handle, given, optional, read_text, register, wrap
-from ._numbers import check_range, integers
+from ._constants import ChatFlags, DType, EncodeFlags, Finish, Status
+from ._core import Handle, context_handle, given, op_stream, optional, read_text, register, wrap
+from ._errors import ArgumentError, CancelledError, Error, FileError, UnsupportedError
+from ._numbers import MOST_I64, check_range, integers
 from ._tensor import dtype_or_default
 
 _slots = list(range(64))  # numbers of loads in flight
@@ -40,9 +41,10 @@ def pack_messages(messages):
             raise TypeError(f"messages[{i}] is {message!r}, expected role and content") from None
         if not isinstance(role, (str, bytes)) or not isinstance(content, (str, bytes, type(None))):
             raise TypeError(f"messages[{i}] is {message!r}, expected texts as role and content")
+        at = role.find("\0" if isinstance(role, str) else b"\0")
+        if at >= 0:
+            raise ValueError(f"role holds a NUL at index {at}, expected none: messages[{i}]")
         role, content = _bytes(role), _bytes(content or "")
-        if b"\0" in role:
-            raise ValueError(f"messages[{i}] has the role {role!r}, which holds a NUL")
         packed += role + b"\0" + str(len(content)).encode() + b"\0" + content
     return bytes(packed)
 
@@ -79,6 +81,13 @@ class Store(Handle):
         """A read-only tensor on the file's own bytes; name or index. Contexts that compute in host memory."""
         index = self.find(name) if isinstance(name, str) else name
         return wrap("tensor", _raw.ruda_store_tensor(self._h, context_handle(context), index), context)
+
+    def load(self, name, *, stream=None):
+        """A tensor with a copy of one of the file, on the device of the stream, by default the current one; name or
+        index."""
+        index = self.find(name) if isinstance(name, str) else name
+        s, context = op_stream(stream, self)
+        return wrap("tensor", _raw.ruda_store_load(self._h, s, index), context)
 
 
 @register("tokenizer")
@@ -172,8 +181,12 @@ class Model(Handle):
         """Loads a model. source: the path of a GGUF file, or a Store. progress(done, total) is called on this
         thread a few times a second, with bytes, and at the end with done == total; an exception that it raises
         ends the load."""
-        store = source if isinstance(source, Store) else Store(source)
-        slot = _slots.pop()
+        given(context, "context", "context")
+        store = source._open() if isinstance(source, Store) else Store(source)
+        try:
+            slot = _slots.pop()
+        except IndexError:
+            raise RuntimeError("64 models are being loaded already, expected at most 64 at once") from None
         try:
             if progress is None:
                 capsule = _raw.rudax_model_load(context_handle(context), store._h, slot)
@@ -256,8 +269,9 @@ class Model(Handle):
     def tokenizer(self):
         return wrap("tokenizer", _raw.ruda_model_get_tokenizer(self._h), self._context)
 
-    def session(self, *, cache_dtype=0, token_capacity=0, batch_tokens=0):
-        """A conversation of its own; see Session."""
+    def session(self, *, cache_dtype=None, token_capacity=0, batch_tokens=0):
+        """A conversation of its own; see Session. cache_dtype: of keys and values, None = F16. token_capacity: prompt
+        and answer together, 0 = the model's context length. batch_tokens: of a prompt computed at once, 0 = 512."""
         dtype = dtype_or_default(cache_dtype)
         capsule = _raw.rudax_session_create(self._h, dtype, token_capacity, batch_tokens)
         made = wrap("session", capsule, self._context)
@@ -284,8 +298,8 @@ def check_count(max_tokens):
         count = operator.index(max_tokens)
     except TypeError:
         raise TypeError(f"max_tokens is {max_tokens!r}, expected an integer") from None
-    if count < 0:
-        raise ValueError(f"max_tokens is {count}, expected 0 or more")
+    if not 0 <= count <= MOST_I64:
+        raise ValueError(f"max_tokens is {count}, expected 0 to {MOST_I64}")
     return count
 
 
@@ -324,7 +338,8 @@ class Session(Handle):
     may come from any. token_count, prompt_tokens, ... tell what it holds and did."""
 
     # _kept: text that may begin a stop text, until it is known; here, so that an early end does not lose it
-    __slots__ = ("_finish", "_kept", "_vocab_size")
+    # _turn: rises with every call that changes what the session holds; an answer goes on only in its own
+    __slots__ = ("_finish", "_kept", "_turn", "_vocab_size")
 
     def __init__(self, *_, **__):
         raise TypeError("sessions are made by Model.session")
@@ -354,8 +369,24 @@ class Session(Handle):
             call, given = _raw.rudax_session_prompt_text, _bytes(tokens)
         else:
             call, given = _raw.rudax_session_prompt, integers("tokens", tokens)
-        self._kept = ""
-        call(self._h, given, handle)
+        self._change(call, given, handle)
+
+    def _change(self, call, *arguments):
+        """A call after which the session holds something else. One that is refused changes nothing."""
+        try:
+            call(self._h, *arguments)
+        except (ArgumentError, FileError, UnsupportedError):
+            raise
+        except ValueError:  # closed
+            raise
+        except Error:
+            self._begin_turn()
+            raise
+        self._begin_turn()
+
+    def _begin_turn(self):
+        self._kept, self._turn = "", getattr(self, "_turn", 0) + 1
+        return self._turn
 
     def prompt_chat(
         self, messages, *, add_generation_prompt=True, template=None, variables=None, cancel=None
@@ -363,18 +394,22 @@ class Session(Handle):
         """As prompt with a conversation, rendered by the model's chat template; see Tokenizer.render."""
         options = _chat_options(add_generation_prompt, template, variables)
         handle = optional(cancel, "cancel", "cancel")
-        packed = pack_messages(messages)
-        self._kept = ""
-        _raw.rudax_session_prompt_chat(self._h, packed, *options, handle)
+        self._change(_raw.rudax_session_prompt_chat, pack_messages(messages), *options, handle)
 
     def next(self):
         """(token, text, whether it was the last): chooses the next token. The text is what is certain by now,
         whole characters only and often empty, after what an ended generate held back. The token is -1 where
-        there is none."""
+        there is none. An answer that is being read ends."""
+        token, text, end = self._step()
+        kept = self._take_kept()
+        self._begin_turn()
+        return token, kept + text, end
+
+    def _step(self):
         buffer = bytearray(2048)
         needed, token, end = _raw.rudax_session_next(self._h, buffer)
         text = buffer[: max(needed - 1, 0)].decode("utf-8", "replace")
-        return token, self._take_kept() + text, bool(end)
+        return token, text, bool(end)
 
     def _take_kept(self):
         kept, self._kept = getattr(self, "_kept", ""), ""
@@ -384,19 +419,31 @@ class Session(Handle):
         """Yields pieces of text until the turn ends, max_tokens were generated (0 = no limit) or a stop text
         appears; the stop text itself is not yielded. stops: a text or several, none empty. finish tells
         afterwards what ended it. After a cancel, or where the caller stops asking, text that is held back as it
-        may begin a stop text stays: the next generate or next gives it first, a prompt or rewind forgets it."""
+        may begin a stop text stays: the next generate or next gives it first, a prompt or rewind forgets it.
+
+        One answer is read at a time: where a prompt, rewind, next or another answer came in between, the older one
+        ends with an ArgumentError of status E_STATE. An answer that has ended stays ended."""
+        self._open()
+        optional(cancel, "cancel", "cancel")
         return self._pieces(check_count(max_tokens), StopText(stops), cancel)
 
+    def _check_turn(self, turn):
+        if self._turn != turn:
+            message = (
+                "session: this answer ended when a later call changed the session, expected one answer read at a time"
+            )
+            raise ArgumentError(Status.E_STATE, message=message, name="RUDA_E_STATE")
+
     def _pieces(self, max_tokens, stop_text, cancel):
-        optional(cancel, "cancel", "cancel")
-        self._finish = Finish.NONE
+        kept = getattr(self, "_kept", "")
+        turn, self._kept, self._finish = self._begin_turn(), kept, Finish.NONE
         count = 0
         while not max_tokens or count < max_tokens:
+            self._check_turn(turn)
             if cancel is not None and cancel.requested:
-                from ._errors import CancelledError
-
-                raise CancelledError(7000, message="generation was cancelled", name="RUDA_E_CANCELLED")
-            _, text, end = self.next()
+                raise CancelledError(Status.E_CANCELLED, message="generation was cancelled", name="RUDA_E_CANCELLED")
+            _, text, end = self._step()
+            text = self._take_kept() + text
             count += 1
             shown, stopped = stop_text.push(text)
             held = stop_text.rest()
@@ -411,6 +458,7 @@ class Session(Handle):
                 yield shown
             if end or stopped:
                 return
+        self._check_turn(turn)
         held_back = read_text(lambda text: _raw.rudax_session_rest(self._h, text), 2048)
         shown, stopped = stop_text.push(self._take_kept() + held_back)
         self._finish = Finish.STOP if stopped else Finish.LENGTH
@@ -418,7 +466,10 @@ class Session(Handle):
             yield rest
 
     def chat(self, messages, *, max_tokens=0, stops=(), cancel=None, **template):
-        """Yields the pieces of the answer to a conversation: prompt_chat, then generate."""
+        """Yields the pieces of the answer to a conversation: prompt_chat, when the first is asked for, then
+        generate."""
+        self._open()
+        optional(cancel, "cancel", "cancel")
         count, stop_text = check_count(max_tokens), StopText(stops)
 
         def pieces():
@@ -430,6 +481,7 @@ class Session(Handle):
     @property
     def finish(self):
         """What ended the last generate, a Finish."""
+        self._open()
         return getattr(self, "_finish", Finish.NONE)
 
     def _get(self, what):
@@ -471,8 +523,7 @@ class Session(Handle):
 
     def rewind(self, count):
         """Forgets all but the first tokens."""
-        _raw.ruda_session_rewind(self._h, count)
-        self._kept = ""
+        self._change(_raw.ruda_session_rewind, count)
 
     def tokens(self):
         """The tokens that the session holds."""

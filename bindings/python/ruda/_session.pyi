@@ -3,7 +3,7 @@ import os
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ._constants import Finish
-from ._core import AnyDType, Cancel, Context, Handle
+from ._core import AnyDType, Cancel, Context, Handle, Stream
 from ._tensor import Tensor
 
 Message = Union[Dict[str, str], Tuple[str, str]]
@@ -19,6 +19,8 @@ class Store(Handle):
     def names(self) -> List[str]: ...
     def find(self, name: str) -> int: ...
     def tensor(self, context: Context, name: Union[str, int]) -> Tensor: ...
+
+    def load(self, name: Union[str, int], *, stream: Optional[Stream] = None) -> Tensor: ...
 
 class Tokenizer(Handle):
     def __init__(self, store: Store) -> None: ...

@@ -8,9 +8,9 @@ import operator
 import struct
 
 from ._load import _raw
-from ._constants import Backend, DType
+from ._constants import Backend, DType, Overflow
 from ._core import Context, Handle, context_handle, given, lend, op_stream, register, take_returned, wrap
-from ._numbers import FORMATS, MOST_I64, check_range, exact_float, flatten, integers, numpy_module, pack_numbers
+from ._numbers import FORMATS, MOST_I64, check_range, choice, exact_float, flatten, integers, numpy_module, pack_numbers
 
 _CODES = {"d": DType.F64, "f": DType.F32, "e": DType.F16, "?": DType.BOOL}
 _INTEGERS = {
@@ -45,14 +45,20 @@ _OTHER_NAMES = {
 }
 
 
+def no_dtype(value):
+    return f"dtype is {value!r}, expected one of DType: " + ", ".join(DType.__members__).lower()
+
+
 def dtype_from(value):
     """A DType from a DType, its number, its name ("f32", "F32", "float32"), or the dtype of an array library
     (numpy.float32, numpy.dtype("int8"), torch.bfloat16)."""
+    if isinstance(value, DType):
+        return value
     if isinstance(value, bool):
-        raise TypeError(f"dtype is {value}, expected a DType, its number or its name")
+        raise TypeError(no_dtype(value))
     if isinstance(value, int):
         if value not in DType._value2member_map_:
-            raise ValueError(f"no dtype has the number {value}: known are {', '.join(DType.__members__)}")
+            raise ValueError(no_dtype(value))
         return DType(value)
     name = value
     if not isinstance(name, str):
@@ -65,7 +71,7 @@ def dtype_from(value):
             short = letter + short[len(long) :]
     short = _OTHER_NAMES.get(short, short)
     if short not in DType.__members__:
-        raise ValueError(f"no dtype is called {name!r}: known are {', '.join(DType.__members__)}")
+        raise ValueError(no_dtype(name))
     return DType[short]
 
 
@@ -84,7 +90,19 @@ def match_buffer(dtype, data):
     if have == dtype or (have in (DType.U16, DType.U32, DType.U64) and dtype not in FORMATS):
         return
     kind = have.name if have else f"format {view.format!r}"
-    raise TypeError(f"the buffer holds {kind}, the tensor {dtype.name}: convert one, or pass bytes")
+    raise TypeError(f"the buffer holds {kind}, expected {dtype.name} as the tensor: cast the tensor, or use bytes")
+
+
+# Dtypes that PyTorch has and NumPy lacks.
+_SHARED = (DType.BF16, DType.F8E4M3, DType.F8E5M2)
+
+
+def no_numpy(dtype):
+    """What is said where an array of a dtype that NumPy lacks is asked for."""
+    if dtype in (DType.Q2_K, DType.Q3_K):  # nothing converts them
+        return f"NumPy has no type for {dtype.name}: t.tobytes() gives its blocks"
+    shared = "; torch.from_dlpack(t) shares it as it is" if dtype in _SHARED else ""
+    return f"NumPy has no type for {dtype.name}: cast to F32 first: t.cast(ruda.F32){shared}"
 
 
 def extents(shape, name="shape"):
@@ -154,7 +172,7 @@ class Tensor(Handle):
                     return shared.copy_to(made, stream=stream)
             have = dtype_of_format(view.format, view.itemsize)
             if have is None:
-                raise TypeError(f"elements of format {view.format!r} have no dtype")
+                raise TypeError(f"elements are of format {view.format!r}, expected one that a dtype has, or bytes")
             shape = view.shape
             source = view if view.c_contiguous else view.tobytes()
         made = Tensor.empty(context, shape, have)
@@ -168,7 +186,7 @@ class Tensor(Handle):
         if dtype is None:
             dtype = dtype_of_format(view.format, view.itemsize)
             if dtype is None:
-                raise TypeError(f"elements of format {view.format!r} have no dtype")
+                raise TypeError(f"elements are of format {view.format!r}, expected one that a dtype has, or bytes")
         kind = dtype_from(dtype)
         if shape is None:
             bits = _raw.rudax_dtype_get(kind)[0]
@@ -194,6 +212,7 @@ class Tensor(Handle):
     # ---- facts ----
 
     def _layout(self):
+        self._open()
         try:
             return self._facts
         except AttributeError:
@@ -202,7 +221,7 @@ class Tensor(Handle):
 
     @property
     def context(self):
-        return self._context
+        return self._open()._context
 
     @property
     def dtype(self):
@@ -307,7 +326,7 @@ class Tensor(Handle):
         numpy = numpy_module()
         kind = self.dtype
         if kind not in FORMATS:
-            raise TypeError(f"NumPy has no type for {kind.name}: use cast")
+            raise TypeError(no_numpy(kind))
         made = numpy.empty(self.shape, numpy.dtype(FORMATS[kind]))
         if made.size:
             self.read_into(made, stream=stream)
@@ -316,6 +335,8 @@ class Tensor(Handle):
     def numpy_view(self):
         """A NumPy array over the tensor's own memory, which it keeps alive; that of a read-only tensor is not
         writable. CPU only."""
+        if self.dtype not in FORMATS:
+            raise TypeError(no_numpy(self.dtype))
         return numpy_module().from_dlpack(InPlace(self))
 
     def __array__(self, dtype=None, copy=None):
@@ -325,7 +346,12 @@ class Tensor(Handle):
     # ---- DLPack ----
 
     def __dlpack_device__(self):
-        return (1, 0) if self._context.backend == Backend.CPU else (2, self._context.device)
+        self._open()
+        # A tensor outlives its context: it leads to it also when that was closed.
+        context = _raw.ruda_tensor_get_context(self._h) if self._context.closed else self._context._h
+        if _raw.rudax_context_get(context, 0) == Backend.CPU:
+            return (1, 0)
+        return (2, _raw.rudax_context_get(context, 1))
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """The tensor for another library. copy=None shares memory, but for a read-only tensor, of which it
@@ -346,7 +372,7 @@ class Tensor(Handle):
             _raw._to_dlpack(self._h, None, 1)  # what cannot be exported is refused before it is copied
             source = Tensor.empty(self._context, self.shape, self.dtype)
             self.copy_to(source)
-        if self._context.backend == Backend.CPU:
+        if here[0] == 1:
             if stream not in (None, -1):
                 raise ValueError("a tensor in host memory takes no stream")
         elif stream != -1:
@@ -365,9 +391,10 @@ class Tensor(Handle):
         _raw.ruda_tensor_fill(op_stream(stream, self)[0], self._h, value)
         return self
 
-    def cast(self, dtype, *, overflow=0, stream=None):
-        """A contiguous copy of another dtype. overflow, an Overflow, for F8E4M3 and F8E5M2: what becomes of
-        numbers beyond the largest; by default infinity, 448 in F8E4M3."""
+    def cast(self, dtype, *, overflow=Overflow.DEFAULT, stream=None):
+        """A contiguous copy of another dtype. overflow, an Overflow or its name, for F8E4M3 and F8E5M2: what
+        becomes of numbers beyond the largest; by default infinity, 448 in F8E4M3."""
+        overflow = choice("overflow", overflow, Overflow, True)
         s, context = op_stream(stream, self)
         return wrap("tensor", _raw.ruda_tensor_convert(s, self._h, dtype_from(dtype), overflow), context)
 
@@ -377,7 +404,7 @@ class Tensor(Handle):
 
     def copy_to(self, to, *, stream=None):
         """Copies into a tensor of the same shape; dtypes are converted."""
-        _raw.ruda_tensor_copy(op_stream(stream, self)[0], self._h, given(to, "tensor", "to"))
+        _raw.ruda_tensor_copy(op_stream(stream, self)[0], self._open()._h, given(to, "tensor", "to"))
         return to
 
     def reshape(self, *shape, stream=None):
@@ -469,7 +496,7 @@ class Tensor(Handle):
 
         if not hasattr(_ops, "matmul") or not isinstance(other, Tensor):
             return NotImplemented
-        return _ops.matmul(self, other)
+        return _ops.matmul(self._open(), other)
 
 
 class InPlace:

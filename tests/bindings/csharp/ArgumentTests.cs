@@ -75,7 +75,7 @@ static class ArgumentTests {
       Refuses("role", () => new ChatMessage(null, ""));
       Refuses("op is null", () => new PlanBuilder(null));
       Refuses("context is null", () => new PlanBuilder("rms_norm").Create(null));
-      Refuses("bytes is -1, expected 0 or more", () => new Workspace(c, -1));
+      Refuses("bytes is -1, expected 0 to 9223372036854775807", () => new Workspace(c, -1));
       Absent("b", () => Ops.Binary(s, t, null, (uint)Binary.Add));
       Absent("stream", () => Ops.Binary(null, t, t, (uint)Binary.Add));
       Absent("gamma", () => Ops.RmsNorm(s, t, null, 1e-6));
@@ -100,8 +100,8 @@ static class ArgumentTests {
       Fails("softmax: workspace_limit_bytes is -1, expected 0 to",
             () => new PlanBuilder("softmax").Set("x", square).Set("options.workspace_limit_bytes", -1).Create(c));
       uint small = 5;
-      Fails("reduce: op is 18446744073709551615, expected at most 4294967295",
-            () => new PlanBuilder("reduce").Set("x", square).Set("axes_mask", small - 4).Set("op", ulong.MaxValue).Create(c));
+      Fails("reduce: keepdims is 18446744073709551615, expected at most 4294967295",
+            () => new PlanBuilder("reduce").Set("x", square).Set("axes_mask", small - 4).Set("keepdims", ulong.MaxValue).Create(c));
     });
   }
 

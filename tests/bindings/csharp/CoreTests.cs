@@ -79,7 +79,7 @@ static class CoreTests {
     using (Context c = new Context(Backend.Cpu)) using (Stream s = new Stream(c)) {
       Tensor t = Tensor.From(s, c, new float[] { 1, 2, 3, 4 }, 4);
       ArgumentException error = Test.Throws<ArgumentException>(() => t.ToArray<double>(s), "another dtype");
-      Test.Check(error.Message.Contains("the tensor is F32, Double holds F64"), error.Message);
+      Test.Check(error.Message.Contains("an array of Double holds F64, expected F32 as the tensor"), error.Message);
       Test.Throws<ArgumentException>(() => t.ToArray<int>(s), "an integer of the same size");
       Test.Throws<ArgumentException>(() => t.Read<double>(s, new double[2]), "reading another dtype");
       Test.Throws<ArgumentException>(() => t.Write<double>(s, new double[2]), "writing another dtype");

@@ -38,12 +38,17 @@ static class Test {
   static int Main(string[] arguments) {
     switch (arguments[0]) {
       case "vectors": return Vectors.Run(arguments);
+      case "texts": return Texts.Run(arguments[1]);
       case "core": RunAll(typeof(CoreTests)); break;
-      case "arguments": RunAll(typeof(ArgumentTests)); break;
+      case "arguments":
+        RunAll(typeof(ArgumentTests));
+        RunAll(typeof(EnumerationTests));
+        break;
       case "lifetime": RunAll(typeof(LifetimeTests)); break;
       case "session":
         SessionTests.ModelPath = arguments[1];
         RunAll(typeof(SessionTests));
+        RunAll(typeof(ClosedTests));
         break;
       default: Console.WriteLine("no suite is called " + arguments[0]); return 2;
     }

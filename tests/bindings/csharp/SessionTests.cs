@@ -25,6 +25,11 @@ static class SessionTests {
         Test.Equal(store.Find(store.Name(1)), 1L, "find");
         Tensor t = store.Tensor(c, "token_embd.weight");
         Test.Check(t.IsReadOnly && t.Shape[1] == model.Width, "a tensor of the file");
+        using (Stream s = new Stream(c)) {
+          Tensor copy = store.Load(s, "token_embd.weight");
+          Test.Check(!copy.IsReadOnly && copy.ToArray<byte>(s).SequenceEqual(t.ToArray<byte>(s)), "a copy of it");
+          Test.Check(store.Load(s, 1).Shape.SequenceEqual(store.Tensor(c, 1).Shape), "by index");
+        }
         Test.Throws<RudaException>(() => store.Find("no such tensor"), "no such tensor");
       }
       Tokenizer tokenizer = model.Tokenizer;
@@ -32,7 +37,8 @@ static class SessionTests {
       Test.Check(tokenizer.IsEnd(end) && tokenizer.Unknown == -1 && tokenizer.Padding == -1, "facts of the tokenizer");
       Test.Check(tokenizer.TokenText(end).SequenceEqual(System.Text.Encoding.UTF8.GetBytes("<|im_end|>")), "text");
       Test.Check(tokenizer.Render(new[] { new ChatMessage("user", null) }, false).Contains("user\n<|im_end|>"), "no content");
-      Test.Throws<ArgumentException>(() => new ChatMessage("a\0b", ""), "a role with a NUL");
+      ArgumentTests.Refuses("role holds a NUL at index 1, expected none", () => new ChatMessage("a\0b", ""));
+      ArgumentTests.Refuses("role is null, expected a text", () => new ChatMessage(null, ""));
     });
   }
 
@@ -95,17 +101,79 @@ static class SessionTests {
       }
   }
 
+  static string Begin(Session session, out IEnumerator<string> pieces) {
+    session.Rewind(0);
+    pieces = session.Chat(Question, 20).GetEnumerator();
+    Test.Check(pieces.MoveNext(), "a first piece");
+    return pieces.Current;
+  }
+
+  static string Rest(IEnumerator<string> pieces) {
+    string rest = "";
+    while (pieces.MoveNext()) rest += pieces.Current;
+    return rest;
+  }
+
+  // The answer is refused once, then has no more pieces.
+  static void Ended(IEnumerator<string> pieces, string what) {
+    RudaException error = Test.Throws<RudaException>(() => pieces.MoveNext(), what);
+    if (error == null) return;
+    Test.Equal(error.Status, Status.EState, what);
+    Test.Equal(error.Message,
+               "RUDA_E_STATE: session: this answer ended when a later call changed the session, expected one answer " +
+                   "read at a time", what);
+    Test.Check(!pieces.MoveNext(), what + ", again");
+  }
+
+  /// <summary>Whatever changes the session ends the answer that was being read; the newer one is as if alone.</summary>
+  public static void OneAnswerAtATime() {
+    With((c, model, session) => {
+      string whole = Answer(session, 20), text;
+      bool end;
+      IEnumerator<string> pieces;
+      List<Action> changes = new List<Action> {
+        () => session.Prompt("other"), () => session.Prompt(new[] { 1, 2 }), () => session.PromptChat(Question),
+        () => session.Rewind(1), () => session.Next(out text, out end), () => session.Generate(3).First(),
+        () => session.Generate(1).Count(), () => session.Chat(Question).First(),
+      };
+      for (int i = 0; i < changes.Count; ++i) {
+        Begin(session, out pieces);
+        changes[i]();
+        int[] held = session.Tokens();
+        Ended(pieces, "change " + i);
+        Test.Check(session.Tokens().SequenceEqual(held), "the session after change " + i);
+      }
+      Begin(session, out pieces);
+      session.Rewind(0);
+      Test.Equal(string.Concat(session.Chat(Question, 20)), whole, "the newer answer");
+      Ended(pieces, "the older answer");
+      // An answer that was given up leaves the session as it is.
+      string begun = Begin(session, out pieces);
+      pieces.Dispose();
+      Test.Equal(begun + string.Concat(session.Generate(20 - session.GeneratedTokens)), whole, "given up");
+      // Looking at the session, and calls that are refused, leave the answer alone.
+      begun = Begin(session, out pieces);
+      Test.Check(session.Tokens().Length == session.TokenCount && session.Logits().Length > 0, "a look");
+      Test.Throws<RudaException>(() => session.Prompt(new int[0]), "no tokens");
+      Test.Throws<RudaException>(() => session.PromptChat(new ChatMessage[0]), "no messages");
+      Test.Throws<RudaException>(() => session.Rewind(1 << 20), "too far");
+      Test.Equal(begun + Rest(pieces), whole, "after refused calls");
+      int[] after = session.Tokens();
+      Test.Check(!pieces.MoveNext() && session.Tokens().SequenceEqual(after), "an ended answer stays ended");
+    });
+  }
+
   static void Faults(Model model, Session session) {
-    ArgumentTests.Refuses("stops[1] is empty", () => session.Generate(1, new[] { "a", "" }));
-    ArgumentTests.Refuses("stops[0] is null", () => session.Chat(Question, 1, new string[] { null }));
-    ArgumentTests.Refuses("messages is null", () => session.Chat(null, 1));
-    ArgumentTests.Refuses("messages[0] is null", () => session.PromptChat(new ChatMessage[] { null }));
-    ArgumentTests.Refuses("tokens is null", () => session.Prompt((int[])null));
-    ArgumentTests.Refuses("text is null", () => session.Prompt((string)null));
-    ArgumentTests.Refuses("count is -1, expected 0 or more", () => session.Rewind(-1));
-    ArgumentTests.Refuses("vocabSize is -1, expected 0 or more", () => session.Logits(-1));
-    ArgumentTests.Refuses("maxTokens is -1, expected 0 or more", () => session.Generate(-1));
-    ArgumentTests.Refuses("tokenCapacity is -1, expected 0 or more", () => new Session(model, -1));
+    ArgumentTests.Refuses("stops[1] is empty, expected a text of one character or more", () => session.Generate(1, new[] { "a", "" }));
+    ArgumentTests.Refuses("stops[0] is null, expected a text", () => session.Chat(Question, 1, new string[] { null }));
+    ArgumentTests.Refuses("messages is null, expected a list", () => session.Chat(null, 1));
+    ArgumentTests.Refuses("messages[0] is null, expected a chat message", () => session.PromptChat(new ChatMessage[] { null }));
+    ArgumentTests.Refuses("tokens is null, expected a list", () => session.Prompt((int[])null));
+    ArgumentTests.Refuses("text is null, expected a text", () => session.Prompt((string)null));
+    ArgumentTests.Refuses("count is -1, expected 0 to 9223372036854775807", () => session.Rewind(-1));
+    ArgumentTests.Refuses("vocabSize is -1, expected 0 to 2147483647", () => session.Logits(-1));
+    ArgumentTests.Refuses("maxTokens is -1, expected 0 to 9223372036854775807", () => session.Generate(-1));
+    ArgumentTests.Refuses("tokenCapacity is -1, expected 0 to 9223372036854775807", () => new Session(model, -1));
     ArgumentTests.Refuses("text is null", () => model.Tokenizer.Encode(null));
   }
 

@@ -28,12 +28,12 @@ import java.util.Map;
 final class ArgumentTests {
   private ArgumentTests() {}
 
-  private static void refuses(String text, Tests.Action action) {
+  static void refuses(String text, Tests.Action action) {
     IllegalArgumentException error = Tests.expectThrows(IllegalArgumentException.class, action, text);
     if (error != null) Tests.check(error.getMessage().contains(text), error.getMessage() + ", expected " + text);
   }
 
-  private static void fails(String text, Tests.Action action) {
+  static void fails(String text, Tests.Action action) {
     RudaException error = Tests.expectThrows(RudaException.class, action, text);
     if (error != null) Tests.check(error.getMessage().contains(text), error.getMessage() + ", expected " + text);
   }
@@ -68,16 +68,16 @@ final class ArgumentTests {
       refuses("dtype is BF16, expected one of integers", () -> Tensor.from(s, c, DType.BF16, new long[] {1}, 1));
       Tests.check(Arrays.equals(Tensor.from(s, c, DType.BF16, new double[] {1, 2}, 2).toShorts(s),
           new short[] {0x3F80, 0x4000}), "BF16");
-      refuses("bytes is -1, expected 0 or more", () -> new Workspace(c, -1));
+      refuses("bytes is -1, expected 0 to 9223372036854775807", () -> new Workspace(c, -1));
       refuses("bytes is 1099511627776, expected 0 to 2147483647, the most that a buffer holds",
           () -> Tensor.buffer(1L << 40));
       refuses("bytes is -1, expected 0 to 2147483647", () -> Tensor.buffer(-1));
-      refuses("hostThreads is -1, expected 0 or more", () -> new Context(new Context.Options().hostThreads(-1)));
-      refuses("dtype is -1, expected 0 or more", () -> new Tensor(c, -1, 2));
-      refuses("pageSize is -1, expected 0 or more", () -> new PagedSchedule(c, -1, 1, 1, 1, 1));
+      refuses("hostThreads is -1, expected 0 to 2147483647", () -> new Context(new Context.Options().hostThreads(-1)));
+      refuses("dtype is -1, expected one of DType: f64", () -> new Tensor(c, -1, 2));
+      refuses("pageSize is -1, expected 0 to 2147483647", () -> new PagedSchedule(c, -1, 1, 1, 1, 1));
       Tensor x = Tensor.from(s, c, new float[] {1, 2}, 2);
-      refuses("op is -1, expected 0 or more", () -> Ops.unary(s, x, -1));
-      refuses("axesMask is -1, expected 0 or more", () -> Ops.reduce(s, x, Reduce.SUM, -1, false));
+      refuses("op is -1, expected one of Unary: neg", () -> Ops.unary(s, x, -1));
+      refuses("axesMask is -1, expected 0 to 2147483647", () -> Ops.reduce(s, x, Reduce.SUM, -1, false));
     }
   }
 
@@ -112,7 +112,7 @@ final class ArgumentTests {
       Tests.check(Arrays.equals(x.cast(s, DType.F8E4M3, Overflow.NONFINITE).toBytes(s), new byte[] {0x7F, -1}), "NaN");
       Tests.check(Arrays.equals(x.cast(s, DType.F8E5M2, Overflow.SATURATE).toBytes(s), new byte[] {0x64, (byte) 0xFB}),
           "saturating");
-      refuses("overflow is -1, expected 0 or more", () -> x.cast(s, DType.F8E4M3, -1));
+      refuses("overflow is -1, expected one of Overflow: default", () -> x.cast(s, DType.F8E4M3, -1));
       fails("overflow is 1 with dtype F16", () -> x.cast(s, DType.F16, Overflow.SATURATE));
     }
   }
@@ -201,7 +201,7 @@ final class ArgumentTests {
         refuses("scalar is a String, expected a tensor", () -> plan.execute(s, Map.of("a", x, "y", y, "scalar", "x")));
         refuses("binary has no operand z: it has a, b, y, scalar", () -> plan.execute(s, Map.of("z", x)));
         refuses("operands is null", () -> plan.execute(s, null));
-        refuses("timeoutNanos is -1, expected 0 or more", () -> plan.execute(s, given, null, null, -1));
+        refuses("timeoutNanos is -1, expected 0 to 9223372036854775807", () -> plan.execute(s, given, null, null, -1));
       }
       refuses("name is null", () -> new PlanBuilder("rms_norm").set(null, 1));
       fails("rms_norm: x cannot hold a value of kind integer, expected a tensor",
@@ -215,8 +215,8 @@ final class ArgumentTests {
       new PlanBuilder("softmax").set("x", x).setUnsigned("options.workspace_limit_bytes", -1).create(c).close();
       fails("softmax: workspace_limit_bytes is -1, expected 0 to",
           () -> new PlanBuilder("softmax").set("x", x).set("options.workspace_limit_bytes", -1).create(c));
-      fails("reduce: op is 18446744073709551615, expected at most 4294967295",
-          () -> new PlanBuilder("reduce").set("x", x).setUnsigned("op", -1).create(c));
+      fails("reduce: keepdims is 18446744073709551615, expected at most 4294967295",
+          () -> new PlanBuilder("reduce").set("x", x).setUnsigned("keepdims", -1).create(c));
     }
   }
 

@@ -114,7 +114,7 @@ final class CoreTests {
       Tensor t = Tensor.from(s, c, new float[] {1, 2, 3, 4}, 4);
       IllegalArgumentException error =
           Tests.expectThrows(IllegalArgumentException.class, () -> t.toDoubles(s), "another dtype");
-      Tests.check(error.getMessage().contains("the tensor is F32, double holds F64"), error.getMessage());
+      Tests.check(error.getMessage().contains("an array of double holds F64, expected F32 as the tensor"), error.getMessage());
       Tests.expectThrows(IllegalArgumentException.class, () -> t.toInts(s), "an integer of the same size");
       Tests.expectThrows(IllegalArgumentException.class, () -> t.cast(s, DType.F64).toFloats(s), "floats of F64");
       Tests.equal(t.toBytes(s).length, 16, "bytes of any dtype");

@@ -10,6 +10,7 @@ import io.ruda.Model;
 import io.ruda.RudaException;
 import io.ruda.Sampling;
 import io.ruda.Session;
+import io.ruda.Status;
 import io.ruda.Store;
 import io.ruda.Tensor;
 import io.ruda.Tokenizer;
@@ -38,6 +39,11 @@ final class SessionTests {
       Tests.equal(store.find(store.name(1)), 1L, "find");
       Tensor t = store.tensor(c, "token_embd.weight");
       Tests.check(t.isReadOnly() && t.shape()[1] == model.width(), "a tensor of the file");
+      try (io.ruda.Stream s = new io.ruda.Stream(c)) {
+        Tensor copy = store.load(s, "token_embd.weight");
+        Tests.check(!copy.isReadOnly() && Arrays.equals(copy.toBytes(s), t.toBytes(s)), "a copy of it");
+        Tests.check(Arrays.equals(store.load(s, 1).shape(), store.tensor(c, 1).shape()), "by index");
+      }
       Tests.expectThrows(RudaException.class, () -> store.find("no such tensor"), "no such tensor");
       Tokenizer tokenizer = model.tokenizer();
       int end = tokenizer.tokenId("<|im_end|>");
@@ -45,7 +51,8 @@ final class SessionTests {
       Tests.equal(new String(tokenizer.tokenText(end), StandardCharsets.UTF_8), "<|im_end|>", "text");
       String text = tokenizer.render(List.of(new ChatMessage("user", null)), ChatFlags.NO_GENERATION_PROMPT, null, null);
       Tests.check(text.contains("user\n<|im_end|>"), "no content");
-      Tests.expectThrows(IllegalArgumentException.class, () -> new ChatMessage("a\0b", ""), "a role with a NUL");
+      refuses("role holds a NUL at index 1, expected none", () -> new ChatMessage("a\0b", ""));
+      refuses("role is null, expected a text", () -> new ChatMessage(null, ""));
     }
   }
 
@@ -68,7 +75,10 @@ final class SessionTests {
       Tests.equal(error.kind(), RudaException.Kind.CANCELLED, error.getMessage());
       earlyEndKeepsHeldText(session);
       faults(model, session);
-      session.prompt("some words", null);
+      session.prompt(tokenizerOf(model).encode("other words"));
+      session.promptChat(QUESTION);
+      session.prompt("some words");
+      Tests.equal(tokenizerOf(model).decode(session.tokens()), "some words", "decode");
       float[] logits = session.logits(model.vocabSize());
       Tests.check(Arrays.equals(session.logits(), logits), "logits of the whole vocabulary");
       int best = 0;
@@ -77,6 +87,10 @@ final class SessionTests {
       Tests.equal(session.next().token(), best, "most likely of " + Arrays.toString(logits));
       Tests.expectThrows(RudaException.class, () -> session.logits(5), "too few logits");
     }
+  }
+
+  private static Tokenizer tokenizerOf(Model model) {
+    return model.tokenizer();
   }
 
   // The second stop text holds back what the first one lets go, but for a character.
@@ -107,27 +121,94 @@ final class SessionTests {
     }
   }
 
+  private static Iterator<String> begin(Session session) {
+    session.rewind(0);
+    Iterator<String> pieces = session.chat(QUESTION, 20).iterator();
+    Tests.check(pieces.hasNext(), "a first piece");
+    return pieces;
+  }
+
+  private static String rest(Iterator<String> pieces) {
+    StringBuilder rest = new StringBuilder();
+    while (pieces.hasNext()) rest.append(pieces.next());
+    return rest.toString();
+  }
+
+  /** The answer is refused once, then has no more pieces. */
+  private static void ended(Iterator<String> pieces, String what) {
+    RudaException error = Tests.expectThrows(RudaException.class, pieces::hasNext, what);
+    if (error == null) return;
+    Tests.equal(error.status(), Status.E_STATE, what);
+    Tests.equal(error.getMessage(),
+        "RUDA_E_STATE: session: this answer ended when a later call changed the session, expected one answer read at a time",
+        what);
+    Tests.check(!pieces.hasNext(), what + ", again");
+  }
+
+  /** Whatever changes the session ends the answer that was being read; the newer one is as if alone. */
+  public static void oneAnswerAtATime() {
+    try (Context c = new Context(Backend.CPU); Model model = Model.load(c, modelPath);
+         Session session = new Session(model)) {
+      String whole = answer(session, 20);
+      List<Runnable> changes = List.of(() -> session.prompt("other", null), () -> session.prompt(new int[] {1, 2}, null),
+          () -> session.promptChat(QUESTION, null), () -> session.rewind(1), session::next,
+          () -> session.generate(3).iterator().hasNext(), () -> session.generate(1).count(),
+          () -> session.chat(QUESTION, 0), () -> session.chat(QUESTION, 20).collect(Collectors.joining()));
+      for (int i = 0; i < changes.size(); ++i) {
+        Iterator<String> older = begin(session);
+        older.next();
+        changes.get(i).run();
+        int[] held = session.tokens();
+        ended(older, "change " + i);
+        Tests.check(Arrays.equals(session.tokens(), held), "the session after change " + i);
+      }
+      Iterator<String> older = begin(session);
+      older.next();
+      session.rewind(0);
+      Tests.equal(answer(session, 20), whole, "the newer answer");
+      ended(older, "the older answer");
+      // An answer that was given up leaves the session as it is.
+      String begun = begin(session).next();
+      Tests.equal(begun + session.generate(20 - session.generatedTokens()).collect(Collectors.joining()), whole, "given up");
+      // Looking at the session, and calls that are refused, leave the answer alone.
+      older = begin(session);
+      begun = older.next();
+      Tests.check(session.tokens().length == session.tokenCount() && session.logits().length > 0, "a look");
+      Tests.expectThrows(RudaException.class, () -> session.prompt(new int[0], null), "no tokens");
+      Tests.expectThrows(RudaException.class, () -> session.promptChat(List.of(), null), "no messages");
+      Tests.expectThrows(RudaException.class, () -> session.rewind(1 << 20), "too far");
+      Tests.equal(begun + rest(older), whole, "after refused calls");
+      int[] after = session.tokens();
+      Tests.check(!older.hasNext() && Arrays.equals(session.tokens(), after), "an ended answer stays ended");
+      // With the options of a template, as promptChat takes them.
+      Tests.expectThrows(RudaException.class,
+          () -> session.chat(QUESTION, 1, List.of(), 0, "no such template", null, null), "template");
+      session.rewind(0);
+      Tests.equal(session.chat(QUESTION, 20, List.of(), 0, null, "{}", null).collect(Collectors.joining()), whole, "options");
+    }
+  }
+
   private static void refuses(String text, Tests.Action action) {
     IllegalArgumentException error = Tests.expectThrows(IllegalArgumentException.class, action, text);
     if (error != null) Tests.check(error.getMessage().contains(text), error.getMessage() + ", expected " + text);
   }
 
   private static void faults(Model model, Session session) {
-    refuses("stops[1] is empty", () -> session.generate(1, List.of("a", ""), null));
-    refuses("stops[0] is null", () -> session.chat(QUESTION, 1, Arrays.asList((String) null), null));
+    refuses("stops[1] is empty, expected a text of one character or more", () -> session.generate(1, List.of("a", ""), null));
+    refuses("stops[0] is null, expected a text", () -> session.chat(QUESTION, 1, Arrays.asList((String) null), null));
     refuses("stops is null", () -> session.generate(1, null, null));
-    refuses("messages is null", () -> session.promptChat(null, null));
-    refuses("messages[0] is null", () -> session.promptChat(Arrays.asList((ChatMessage) null), null));
-    refuses("tokens is null", () -> session.prompt((int[]) null, null));
+    refuses("messages is null, expected a list", () -> session.promptChat(null, null));
+    refuses("messages[0] is null, expected a chat message", () -> session.promptChat(Arrays.asList((ChatMessage) null), null));
+    refuses("tokens is null, expected a list", () -> session.prompt((int[]) null, null));
     refuses("text is null", () -> session.prompt((String) null, null));
-    refuses("count is -1, expected 0 or more", () -> session.rewind(-1));
-    refuses("vocabSize is -1, expected 0 or more", () -> session.logits(-1));
-    refuses("tokenCapacity is -1, expected 0 or more", () -> new Session(model, -1, 0, 0));
-    refuses("batchTokens is -1, expected 0 or more", () -> new Session(model, 0, 0, -1));
+    refuses("count is -1, expected 0 to 9223372036854775807", () -> session.rewind(-1));
+    refuses("vocabSize is -1, expected 0 to 2147483647", () -> session.logits(-1));
+    refuses("tokenCapacity is -1, expected 0 to 9223372036854775807", () -> new Session(model, -1, 0, 0));
+    refuses("batchTokens is -1, expected 0 to 2147483647", () -> new Session(model, 0, 0, -1));
     refuses("text is null", () -> model.tokenizer().encode(null));
     Sampling sampling = new Sampling();
     sampling.topK = -1;
-    refuses("topK is -1, expected 0 or more", () -> session.setSampling(sampling));
+    refuses("topK is -1, expected 0 to 2147483647", () -> session.setSampling(sampling));
   }
 
   public static void progress() {

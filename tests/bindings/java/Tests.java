@@ -41,12 +41,20 @@ public final class Tests {
   public static void main(String[] arguments) throws Exception {
     switch (arguments[0]) {
       case "vectors" -> System.exit(Vectors.run(arguments));
+      case "texts" -> {
+        Texts.run(java.nio.file.Path.of(arguments[1]));
+        return;
+      }
       case "core" -> runAll(CoreTests.class);
-      case "arguments" -> runAll(ArgumentTests.class);
+      case "arguments" -> {
+        runAll(ArgumentTests.class);
+        runAll(EnumerationTests.class);
+      }
       case "lifetime" -> runAll(LifetimeTests.class);
       case "session" -> {
         SessionTests.modelPath = java.nio.file.Path.of(arguments[1]);
         runAll(SessionTests.class);
+        runAll(ClosedTests.class);
       }
       default -> throw new IllegalArgumentException("no suite is called " + arguments[0]);
     }

@@ -93,7 +93,7 @@ class CoreTest(unittest.TestCase):
             data = array.array(code, bytes(16))
             with self.assertRaises(TypeError) as caught:
                 t.write(data)
-            self.assertIn("the tensor F32", str(caught.exception))
+            self.assertIn("expected F32 as the tensor", str(caught.exception))
             with self.assertRaises(TypeError):
                 t.read_into(data)
         t.write(bytes(16))
@@ -141,7 +141,7 @@ class CoreTest(unittest.TestCase):
         for shape, strides in (((2, 3), (1.5e-323, 5e-324)), ((2.0, 3), None), ((2, 3), "ab")):
             with self.assertRaisesRegex(TypeError, "expected integers"):
                 ruda.TensorDesc(shape, strides=strides)
-        with self.assertRaisesRegex(ValueError, "expected 2 numbers"):
+        with self.assertRaisesRegex(ValueError, "strides has 1 numbers, expected 2 as shape"):
             ruda.TensorDesc((2, 3), strides=(3,))
         x, w = ruda.TensorDesc((1, 32)), ruda.TensorDesc((4, 32), ruda.Q4_0)
         with ruda.plans.matmul_block(self.ctx, x=x, weights=w) as plan:
@@ -231,7 +231,7 @@ class CoreTest(unittest.TestCase):
         fails("no parameter options.nonsense", nonsense=1)
         fails("cannot hold a value of kind", eps=[1.0])
         fails("cannot hold a value of kind", x=2.0)
-        fails("expected 0 to 4294967295", math=-1)
+        fails("expected 0 to 4294967295", autotune=-1)
         fails("rank 17", x=ruda.TensorDesc((1,) * 17))
         fails("eps is 0", eps=0)
 
@@ -267,18 +267,20 @@ class CoreTest(unittest.TestCase):
         with self.assertRaises(TypeError):
             ruda.rms_norm(t, t, "eps")
         for wrong, error, text in (
-            (-1, OverflowError, "op is -1, expected 0 to 4294967295"),
-            (1 << 32, OverflowError, "op is 4294967296, expected 0 to 4294967295"),
-            (1.0, TypeError, "op is 1.0, expected an integer"),
-            ("add", TypeError, "op is 'add', expected an integer"),
+            (-1, OverflowError, "causal is -1, expected 0 to 4294967295"),
+            (1 << 32, OverflowError, "causal is 4294967296, expected 0 to 4294967295"),
+            (1.0, TypeError, "causal is 1.0, expected an integer"),
+            ("yes", TypeError, "causal is 'yes', expected an integer"),
         ):
-            with self.assertRaisesRegex(error, text):
-                ruda.binary(t, b=t, op=wrong)
+            with self.assertRaisesRegex(error, text), ruda.PagedSchedule(
+                self.ctx, page_size=1, pages=1, max_sequences=1, max_queries=1, max_table_pages=1
+            ) as schedule:
+                ruda.paged_attention(schedule, t, t, t, 1.0, wrong)
         with self.assertRaisesRegex(TypeError, "eps is 'eps', expected a number"):
             ruda.rms_norm(t, t, "eps")
         with self.assertRaisesRegex(OverflowError, "page_size is -1, expected 0 to 4294967295"):
             ruda.PagedSchedule(self.ctx, page_size=-1, pages=1, max_sequences=1, max_queries=1, max_table_pages=1)
-        with self.assertRaisesRegex(ValueError, "op is 'add.*mul', which holds a NUL"):
+        with self.assertRaisesRegex(ValueError, "op holds a NUL at index 3, expected none"):
             ruda._plan.op_kernels("add\0mul")
         with self.assertRaisesRegex(TypeError, "op is 3, expected a text"):
             ruda._plan.op_kernels(3)

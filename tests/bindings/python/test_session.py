@@ -61,6 +61,10 @@ class SessionTest(unittest.TestCase):
             self.assertEqual(store.find(names[1]), 1)
             t = store.tensor(self.ctx, "token_embd.weight")
             self.assertTrue(t.read_only)
+            copy = store.load("token_embd.weight", stream=self.ctx.stream())
+            self.assertEqual((copy.read_only, copy.tobytes()), (False, t.tobytes()))
+            with self.ctx.stream():
+                self.assertEqual(store.load(1).shape, store.tensor(self.ctx, 1).shape)
         self.assertEqual(len(t.shape), 2)  # the file stays mapped as long as a tensor of it lives
         with self.assertRaises(ruda.FileError):
             ruda.Store("/nonexistent.gguf")
@@ -168,6 +172,99 @@ class SessionTest(unittest.TestCase):
                 forget()
                 session.prompt("other")
                 self.assertNotIn(whole[1:4], session.next()[1])
+
+    ENDED = "session: this answer ended when a later call changed the session, expected one answer read at a time"
+
+    def ended(self, pieces):
+        """The answer is refused once, then has no more pieces."""
+        with self.assertRaises(ruda.ArgumentError) as caught:
+            next(pieces)
+        self.assertEqual((caught.exception.status, caught.exception.message), (ruda.Status.E_STATE, self.ENDED))
+        self.assertEqual(list(pieces), [])
+
+    def test_one_answer_at_a_time(self):
+        """Whatever changes the session ends the answer that was being read; the newer one is as if alone."""
+        with self.model.session() as session:
+            whole = "".join(session.chat(QUESTION, max_tokens=20))
+            for change in (
+                lambda: session.prompt("other"),
+                lambda: session.prompt([1, 2]),
+                lambda: session.prompt_chat(QUESTION),
+                lambda: session.rewind(1),
+                lambda: session.next(),
+                lambda: next(session.generate(max_tokens=3)),
+                lambda: list(session.generate(max_tokens=1)),
+                lambda: next(session.chat(QUESTION)),
+            ):
+                session.rewind(0)
+                older = session.chat(QUESTION, max_tokens=20)
+                next(older)
+                change()
+                held, finish = session.tokens(), session.finish
+                self.ended(older)
+                self.assertEqual((session.tokens(), session.finish), (held, finish))
+            session.rewind(0)
+            older, newer = session.chat(QUESTION, max_tokens=20), session.chat(QUESTION, max_tokens=20)
+            next(older)
+            session.rewind(0)
+            text = next(newer)
+            self.ended(older)
+            self.assertEqual(text + "".join(newer), whole)
+            self.assertEqual(list(newer), [])
+            # Begun is an answer when its first piece is asked for.
+            session.rewind(0)
+            first, second = session.chat(QUESTION, max_tokens=20), session.generate(max_tokens=2)
+            self.assertEqual("".join(first), whole)
+            self.assertLessEqual(len(list(second)), 3)
+            # An answer that was given up leaves the session as it is.
+            session.rewind(0)
+            left = session.chat(QUESTION, max_tokens=20)
+            begun = next(left)
+            left.close()
+            self.assertEqual(list(left), [])
+            self.assertEqual(begun + "".join(session.generate(max_tokens=20 - session.generated_tokens)), whole)
+
+    def test_what_does_not_end_an_answer(self):
+        """Looking at the session, and calls that are refused, leave the answer alone."""
+        with self.model.session() as session:
+            whole = "".join(session.chat(QUESTION, max_tokens=20))
+            session.rewind(0)
+            pieces = session.chat(QUESTION, max_tokens=20)
+            text = next(pieces)
+            session.tokens(), session.token_count, session.finish, session.logits()
+            for refused in (
+                lambda: session.prompt([]),
+                lambda: session.prompt([1 << 20]),
+                lambda: session.prompt_chat([]),
+                lambda: session.rewind(1 << 20),
+                lambda: session.prompt("other", cancel=3),
+                lambda: session.generate(stops=[""]),
+                lambda: session.chat(QUESTION, max_tokens=-1),
+            ):
+                with self.assertRaises((ValueError, TypeError, OverflowError)):
+                    refused()
+            self.assertEqual(text + "".join(pieces), whole)
+
+    def test_loads_at_once(self):
+        slots, ruda._session._slots[:] = ruda._session._slots[:], []
+        try:
+            with self.assertRaisesRegex(RuntimeError, "64 models are being loaded already, expected at most 64 at once"):
+                ruda.Model.load(self.ctx, MODEL)
+        finally:
+            ruda._session._slots[:] = slots
+        ruda.Model.load(self.ctx, MODEL).close()
+
+    def test_after_the_end(self):
+        """An answer that has ended stays ended, whatever ended it."""
+        with self.model.session() as session:
+            for stops, count in (((), 3), ((), 0), (["e"], 0)):
+                session.rewind(0)
+                pieces = session.chat(QUESTION, max_tokens=count, stops=stops)
+                list(pieces)
+                held, finish = session.tokens(), session.finish
+                self.assertIsNone(next(pieces, None))
+                self.assertEqual(list(pieces), [])
+                self.assertEqual((session.tokens(), session.finish), (held, finish))
 
     def test_cancel(self):
         with self.model.session() as session, ruda.Cancel() as cancel:

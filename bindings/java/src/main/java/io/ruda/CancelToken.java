@@ -19,12 +19,13 @@ public final class CancelToken extends NativeHandle {
   private volatile boolean requested;
 
   public boolean isRequested() {
+    needOpen();
     return requested;
   }
 
   public void request() {
-    requested = true;
     with(p -> Raw.ruda_cancel_request(p[0]), this);
+    requested = true;
   }
 
   public void reset() {

@@ -10,7 +10,7 @@ import java.util.List;
 public record ChatMessage(String role, String content) {
   /** A content that is null is the empty text. */
   public ChatMessage {
-    if (NativeHandle.need("role", role).indexOf('\0') >= 0) throw new IllegalArgumentException("the role holds a NUL");
+    NativeHandle.text("role", NativeHandle.need("role", role));
     if (content == null) content = "";
   }
 
@@ -18,7 +18,7 @@ public record ChatMessage(String role, String content) {
   static byte[] pack(List<ChatMessage> messages) {
     ByteArrayOutputStream packed = new ByteArrayOutputStream();
     NativeHandle.need("messages", messages);
-    for (ChatMessage message : NativeHandle.needAll("messages", messages.toArray(new ChatMessage[0]))) {
+    for (ChatMessage message : NativeHandle.needAll("messages", messages.toArray(new ChatMessage[0]), "a chat message")) {
       byte[] content = message.content.getBytes(StandardCharsets.UTF_8);
       packed.writeBytes((message.role + "\0" + content.length + "\0").getBytes(StandardCharsets.UTF_8));
       packed.writeBytes(content);

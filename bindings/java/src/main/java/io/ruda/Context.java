@@ -18,6 +18,7 @@ public final class Context extends NativeHandle {
      */
     public long memoryLimitBytes;
 
+    /** A constant of Backend. */
     public Options backend(int backend) {
       this.backend = backend;
       return this;
@@ -33,6 +34,7 @@ public final class Context extends NativeHandle {
       return this;
     }
 
+    /** A constant of LogLevel. */
     public Options logLevel(int level) {
       this.logLevel = level;
       return this;
@@ -59,10 +61,10 @@ public final class Context extends NativeHandle {
   }
 
   private static long make(Options o) {
-    need("options", o);
-    unsigned("backend", o.backend);
+    need("options", o, "options");
+    Backend.check("backend", o.backend, false);
     unsigned("hostThreads", o.hostThreads);
-    unsigned("logLevel", o.logLevel);
+    LogLevel.check("logLevel", o.logLevel, true);
     unsigned("planCacheCapacity", o.planCacheCapacity);
     unsigned("memoryLimitBytes", o.memoryLimitBytes);
     if (Raw.ruda_api_level() < Built.LEVEL)
@@ -127,7 +129,7 @@ public final class Context extends NativeHandle {
 
   /** A constant of LogLevel. */
   public void setLogLevel(int level) {
-    with(p -> Raw.rudax_log_level(p[0], unsigned("level", level)), this);
+    with(p -> Raw.rudax_log_level(p[0], LogLevel.check("level", level, false)), this);
   }
 
   /** The log lines that wait, "level component text". No thread of the library ever calls back. */
@@ -150,7 +152,7 @@ public final class Context extends NativeHandle {
   /** Devices of a backend, a constant of Backend, that answer. */
   public static int deviceCount(int backend) {
     long[] count = new long[1];
-    Raw.ruda_backend_probe(unsigned("backend", backend), count);
+    Raw.ruda_backend_probe(Backend.check("backend", backend, false), count);
     return (int) count[0];
   }
 

@@ -11,9 +11,14 @@ public final class LogDrain implements AutoCloseable {
   private final Consumer<String> consumer;
   private final Thread thread;
 
+  /** Ten times a second. */
+  public LogDrain(Context context, Consumer<String> consumer) {
+    this(context, consumer, 100);
+  }
+
   public LogDrain(Context context, Consumer<String> consumer, long intervalMillis) {
     this.context = new WeakReference<>(NativeHandle.need("context", context));
-    this.consumer = NativeHandle.need("consumer", consumer);
+    this.consumer = NativeHandle.need("consumer", consumer, "a function");
     NativeHandle.unsigned("intervalMillis", intervalMillis);
     thread = new Thread(() -> {
       try {

@@ -36,13 +36,17 @@ public final class Model extends NativeHandle {
     }
   }
 
+  public static Model load(Context context, Store store) {
+    return load(context, store, null);
+  }
+
   public static Model load(Context context, Store store, Progress progress) {
     need("context", context);
     need("store", store);
     int slot;
     synchronized (SLOTS) {
       slot = SLOTS.nextClearBit(0);
-      if (slot >= 64) throw new IllegalStateException("64 models are being loaded already");
+      if (slot >= 64) throw new IllegalStateException("64 models are being loaded already, expected at most 64 at once");
       SLOTS.set(slot);
     }
     try {

@@ -7,6 +7,8 @@ import java.lang.ref.Cleaner;
 import java.lang.ref.Reference;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
 
 /**
  * Any object of the library. close() releases it now; else a cleaner does when it is unreachable. Objects may
@@ -77,8 +79,41 @@ public abstract class NativeHandle implements AutoCloseable {
 
   private long acquire() {
     long pointer = state.acquire();
-    if (pointer == 0) throw new IllegalStateException(getClass().getSimpleName() + " is closed");
+    if (pointer == 0) throw closed(selfName());
     return pointer;
+  }
+
+  /** What messages call the object: "tensor", "paged schedule", "cancel token". */
+  private static String noun(Class<?> type) {
+    return type.getSimpleName().replaceAll("(?<=[a-z])(?=[A-Z])", " ").toLowerCase(Locale.ROOT);
+  }
+
+  private String noun() {
+    return noun(getClass());
+  }
+
+  private IllegalStateException closed(String name) {
+    return new IllegalStateException(name + ": closed, expected an open " + noun());
+  }
+
+  /** Refuses a closed object, as every call but close() does. */
+  final void needOpen() {
+    needOpen(selfName());
+  }
+
+  // What the parameters that take such an object are called.
+  private String selfName() {
+    return this instanceof CancelToken ? "cancel" : this instanceof PagedSchedule ? "schedule" : noun();
+  }
+
+  final void needOpen(String name) {
+    if (isClosed()) throw closed(name);
+  }
+
+  /** An object that may be null, but not closed. */
+  static <T extends NativeHandle> T free(String name, T value) {
+    if (value != null) value.needOpen(name);
+    return value;
   }
 
   /** Calls with a reference to each object; null is the native NULL. */
@@ -103,30 +138,86 @@ public abstract class NativeHandle implements AutoCloseable {
   /** A text that ends with its first NUL for the native side; null stays null. */
   static byte[] text(String name, String value) {
     if (value != null && value.indexOf('\0') >= 0)
-      throw new IllegalArgumentException(name + " holds a NUL at index " + value.indexOf('\0'));
+      throw new IllegalArgumentException(name + " holds a NUL at index " + value.indexOf('\0') + ", expected none");
     return text(value);
   }
 
-  /** The object; null is refused by the name of the parameter. */
-  static <T> T need(String name, T value) {
-    if (value == null) throw new IllegalArgumentException(name + " is null");
+  private static IllegalArgumentException absent(String name, String expected) {
+    return new IllegalArgumentException(name + " is null, expected " + expected);
+  }
+
+  /** The object; null and a closed one are refused by the name of the parameter. */
+  static Context need(String name, Context value) {
+    return open(name, value, "a context");
+  }
+
+  static Stream need(String name, Stream value) {
+    return open(name, value, "a stream");
+  }
+
+  static Tensor need(String name, Tensor value) {
+    return open(name, value, "a tensor");
+  }
+
+  static Event need(String name, Event value) {
+    return open(name, value, "an event");
+  }
+
+  static Store need(String name, Store value) {
+    return open(name, value, "a store");
+  }
+
+  static Model need(String name, Model value) {
+    return open(name, value, "a model");
+  }
+
+  static PagedSchedule need(String name, PagedSchedule value) {
+    return open(name, value, "a paged schedule");
+  }
+
+  private static <T extends NativeHandle> T open(String name, T value, String expected) {
+    if (value == null) throw absent(name, expected);
+    value.needOpen(name);
+    return value;
+  }
+
+  static String need(String name, String value) {
+    return need(name, value, "a text");
+  }
+
+  static long[] need(String name, long[] value) {
+    return need(name, value, "a list");
+  }
+
+  static <T> T[] need(String name, T[] value) {
+    return need(name, value, "a list");
+  }
+
+  static <T> List<T> need(String name, List<T> value) {
+    return need(name, value, "a list");
+  }
+
+  /** The value; null is refused by the name of the parameter. */
+  static <T> T need(String name, T value, String expected) {
+    if (value == null) throw absent(name, expected);
     return value;
   }
 
   /** The elements of a list or an array, none of which may be null. */
-  static <T> T[] needAll(String name, T[] values) {
+  static <T> T[] needAll(String name, T[] values, String expected) {
     need(name, values);
-    for (int i = 0; i < values.length; ++i) need(name + "[" + i + "]", values[i]);
+    for (int i = 0; i < values.length; ++i) need(name + "[" + i + "]", values[i], expected);
     return values;
   }
 
   /** A number that is unsigned in the library. */
   static int unsigned(String name, int value) {
-    return (int) unsigned(name, (long) value);
+    if (value < 0) throw new IllegalArgumentException(name + " is " + value + ", expected 0 to " + Integer.MAX_VALUE);
+    return value;
   }
 
   static long unsigned(String name, long value) {
-    if (value < 0) throw new IllegalArgumentException(name + " is " + value + ", expected 0 or more");
+    if (value < 0) throw new IllegalArgumentException(name + " is " + value + ", expected 0 to " + Long.MAX_VALUE);
     return value;
   }
 

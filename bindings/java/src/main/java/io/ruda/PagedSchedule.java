@@ -37,16 +37,17 @@ public final class PagedSchedule extends NativeHandle {
    * each query has its sequence id and its position there.
    */
   public void set(Stream stream, long[][] tables, long[] lengths, long[] sequenceIds, long[] positions) {
-    needAll("tables", tables);
+    needAll("tables", tables, "a list");
     check("lengths", lengths, 0);
     check("sequenceIds", sequenceIds, 0);
     check("positions", positions, 0);
     for (int i = 0; i < tables.length; ++i) check("tables[" + i + "]", tables[i], -1);
     if (tables.length != lengths.length)
-      throw new IllegalArgumentException(tables.length + " tables and " + lengths.length + " lengths are given");
+      throw new IllegalArgumentException(
+          "lengths has " + lengths.length + " numbers, expected " + tables.length + " as tables");
     if (sequenceIds.length != positions.length)
       throw new IllegalArgumentException(
-          sequenceIds.length + " sequence ids and " + positions.length + " positions are given");
+          "positions has " + positions.length + " numbers, expected " + sequenceIds.length + " as sequenceIds");
     int width = Arrays.stream(tables).mapToInt(row -> row.length).max().orElse(0);
     LongStream values = LongStream.of(tables.length, width, positions.length);
     for (long[] row : tables)

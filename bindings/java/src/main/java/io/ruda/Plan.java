@@ -49,19 +49,26 @@ public final class Plan extends NativeHandle {
     return names;
   }
 
+  /** The kernels of an operator on the CPU, best first. */
+  public static List<String> opKernels(String op) {
+    return opKernels(op, Backend.CPU);
+  }
+
   /** The kernels of an operator on a backend, a constant of Backend, best first. */
   public static List<String> opKernels(String op, int backend) {
     need("op", op);
-    unsigned("backend", backend);
+    Backend.check("backend", backend, false);
     return readText((text, needed) -> Raw.ruda_op_kernels(text("op", op), backend, text, needed), 1024).lines().toList();
   }
 
   /** The names of the operands. */
   public Set<String> slots() {
+    needOpen();
     return Set.copyOf(slots.keySet());
   }
 
   public boolean isOutput(String slot) {
+    needOpen();
     return outputs.contains(slot);
   }
 
@@ -105,14 +112,15 @@ public final class Plan extends NativeHandle {
    */
   public void execute(
       Stream stream, Map<String, ?> operands, Workspace workspace, CancelToken cancel, long timeoutNanos) {
+    needOpen();
     unsigned("timeoutNanos", timeoutNanos);
-    int given = (int) need("operands", operands).values().stream().filter(Objects::nonNull).count();
+    int given = (int) need("operands", operands, "a map").values().stream().filter(Objects::nonNull).count();
     long[] numbers = new long[3 * given];
     NativeHandle[] all = new NativeHandle[4 + given];
     all[0] = this;
     all[1] = need("stream", stream);
-    all[2] = workspace;
-    all[3] = cancel;
+    all[2] = free("workspace", workspace);
+    all[3] = free("cancel", cancel);
     int at = 0;
     for (Map.Entry<String, ?> operand : operands.entrySet()) {
       Integer slot = slots.get(operand.getKey());
@@ -124,7 +132,7 @@ public final class Plan extends NativeHandle {
       numbers[3 * at] = slot;
       if (value instanceof NativeHandle) {
         numbers[3 * at + 1] = value instanceof Tensor ? BindKind.TENSOR : BindKind.HANDLE;
-        all[4 + at] = (NativeHandle) value;
+        all[4 + at] = free(operand.getKey(), (NativeHandle) value);
       } else if (value instanceof Double || value instanceof Float) {
         numbers[3 * at + 1] = BindKind.F64;
         numbers[3 * at + 2] = Double.doubleToRawLongBits(((Number) value).doubleValue());

@@ -11,13 +11,15 @@ import java.util.stream.LongStream;
 /**
  * Makes the plan of an operator: its operands and parameters by the names of its descriptor in the C API,
  * options as "options.kernel" and so on; a bit mask of axes ends in _mask, as "axes_mask". A value that is null keeps
- * its default. A name that the operator does not have, or a value of another kind, is refused by create.
+ * its default. A name that the operator does not have, or a value of another kind, is refused by create. A
+ * parameter that takes an enumeration takes its constants, as Binary.ADD, or their names, as "add".
  */
 public final class PlanBuilder {
   private final String op;
   private final StringBuilder names = new StringBuilder();
   private final List<Long> values = new ArrayList<>();
   private final List<NativeHandle> objects = new ArrayList<>();
+  private final List<String> objectNames = new ArrayList<>();
   private final List<Integer> places = new ArrayList<>();
 
   public PlanBuilder(String op) {
@@ -39,6 +41,7 @@ public final class PlanBuilder {
     if (object == null) return this;
     add(name, tag, LongStream.of(0));
     objects.add(object);
+    objectNames.add(name);
     places.add(values.size() - 1);
     return this;
   }
@@ -103,7 +106,7 @@ public final class PlanBuilder {
     long[] numbers = values.stream().mapToLong(Long::longValue).toArray();
     NativeHandle[] all = new NativeHandle[objects.size() + 1];
     all[0] = context;
-    for (int i = 0; i < objects.size(); ++i) all[i + 1] = objects.get(i);
+    for (int i = 0; i < objects.size(); ++i) all[i + 1] = NativeHandle.free(objectNames.get(i), objects.get(i));
     long[] made = new long[1];
     NativeHandle.with(p -> {
       for (int i = 0; i < places.size(); ++i) numbers[places.get(i)] = p[i + 1];

@@ -43,6 +43,13 @@ public final class RudaException extends RuntimeException {
         status, argument, nativeCode, text(message), text(function), text(library), text(name));
   }
 
+  /** An answer that is read on after another call changed its session. */
+  static RudaException ended() {
+    return new RudaException(Status.E_STATE, -1, 0,
+        "session: this answer ended when a later call changed the session, expected one answer read at a time", "", "",
+        "RUDA_E_STATE");
+  }
+
   private static String text(byte[] bytes) {
     return new String(bytes, StandardCharsets.UTF_8);
   }

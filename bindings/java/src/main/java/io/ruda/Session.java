@@ -21,6 +21,7 @@ import java.util.stream.StreamSupport;
 public final class Session extends NativeHandle {
   private volatile int finish = Finish.NONE;
   private final int vocabSize;
+  private int turn; // rises with every call that changes what the session holds; an answer goes on only in its own
   private String kept = ""; // may begin a stop text, until it is known: here, so that an early end does not lose it
 
   public Session(Model model) {
@@ -34,7 +35,7 @@ public final class Session extends NativeHandle {
   public Session(Model model, long tokenCapacity, int cacheDType, int batchTokens) {
     super(need("model", model).use(p -> {
       long[] made = new long[1];
-      Raw.rudax_session_create(p, unsigned("cacheDType", cacheDType), unsigned("tokenCapacity", tokenCapacity),
+      Raw.rudax_session_create(p, DType.check("cacheDType", cacheDType, true), unsigned("tokenCapacity", tokenCapacity),
           unsigned("batchTokens", batchTokens), made);
       return made[0];
     }));
@@ -50,17 +51,47 @@ public final class Session extends NativeHandle {
         s.repetitionWindow, s.seed), this);
   }
 
+  /** As prompt with a token that stops it, left out. */
+  public void prompt(int[] tokens) {
+    prompt(tokens, null);
+  }
+
+  public void prompt(String text) {
+    prompt(text, null);
+  }
+
+  public void promptChat(List<ChatMessage> messages) {
+    promptChat(messages, null);
+  }
+
   /** Makes the session hold exactly these tokens; a beginning that it holds already is kept. cancel may be null. */
   public void prompt(int[] tokens, CancelToken cancel) {
-    long[] values = Arrays.stream(need("tokens", tokens)).asLongStream().toArray();
-    kept = "";
-    with(p -> Raw.rudax_session_prompt(p[0], values, p[1]), this, cancel);
+    long[] values = Arrays.stream(need("tokens", tokens, "a list")).asLongStream().toArray();
+    change(p -> Raw.rudax_session_prompt(p[0], values, p[1]), free("cancel", cancel));
   }
 
   public void prompt(String text, CancelToken cancel) {
     byte[] raw = text(need("text", text));
+    change(p -> Raw.rudax_session_prompt_text(p[0], raw, p[1]), free("cancel", cancel));
+  }
+
+  /** A call after which the session holds something else. One that is refused changes nothing. */
+  private void change(Calls call, NativeHandle cancel) {
+    try {
+      with(call, this, cancel);
+    } catch (RudaException error) {
+      switch (error.kind()) {
+        case ARGUMENT, UNSUPPORTED, FILE -> {}
+        default -> beginTurn();
+      }
+      throw error;
+    }
+    beginTurn();
+  }
+
+  private int beginTurn() {
     kept = "";
-    with(p -> Raw.rudax_session_prompt_text(p[0], raw, p[1]), this, cancel);
+    return ++turn;
   }
 
   /** As prompt with a conversation, rendered by the model's chat template. cancel may be null. */
@@ -73,8 +104,8 @@ public final class Session extends NativeHandle {
       List<ChatMessage> messages, int flags, String template, String variables, CancelToken cancel) {
     byte[] packed = ChatMessage.pack(messages);
     unsigned("flags", flags);
-    kept = "";
-    with(p -> Raw.rudax_session_prompt_chat(p[0], packed, flags, text("template", template), text("variables", variables), p[1]), this, cancel);
+    byte[] named = text("template", template), given = text("variables", variables);
+    change(p -> Raw.rudax_session_prompt_chat(p[0], packed, flags, named, given, p[1]), free("cancel", cancel));
   }
 
   /** A token, the text that is certain by now, and whether it was the last. */
@@ -82,9 +113,15 @@ public final class Session extends NativeHandle {
 
   /**
    * Chooses the next token; its text is whole characters only, often none, after what an ended generate held back. The
-   * token is -1 where there is none.
+   * token is -1 where there is none. An answer that is being read ends.
    */
   public Step next() {
+    Step made = step();
+    beginTurn();
+    return made;
+  }
+
+  private Step step() {
     byte[] raw = new byte[2048];
     long[] needed = new long[1], token = new long[1], end = new long[1];
     with(p -> Raw.rudax_session_next(p[0], raw, needed, token, end), this);
@@ -103,6 +140,9 @@ public final class Session extends NativeHandle {
    * delivered; none may be empty. finish() tells afterwards what ended it. cancel may be null. After a cancel, or where
    * the caller stops asking, text that is held back as it may begin a stop text stays: the next generate or next() gives
    * it first, a prompt or rewind forgets it.
+   *
+   * <p>One answer is read at a time: where a prompt, rewind, next or another answer came in between, the older one ends
+   * with a RudaException of status E_STATE. An answer that has ended stays ended.
    */
   public java.util.stream.Stream<String> generate(long maxTokens, List<String> stops, CancelToken cancel) {
     return stream(new Pieces(maxTokens, stops, cancel));
@@ -113,7 +153,7 @@ public final class Session extends NativeHandle {
     return StreamSupport.stream(Spliterators.spliteratorUnknownSize(pieces, order), false);
   }
 
-  /** The pieces of the answer to a conversation: promptChat, then generate. */
+  /** The pieces of the answer to a conversation: promptChat at once, then generate. */
   public java.util.stream.Stream<String> chat(List<ChatMessage> messages, long maxTokens) {
     return chat(messages, maxTokens, List.of(), null);
   }
@@ -121,8 +161,15 @@ public final class Session extends NativeHandle {
   /** As chat with the stop texts and the token of generate; cancel may be null. */
   public java.util.stream.Stream<String> chat(
       List<ChatMessage> messages, long maxTokens, List<String> stops, CancelToken cancel) {
-    Iterator<String> pieces = new Pieces(maxTokens, stops, cancel);
-    promptChat(messages, cancel);
+    return chat(messages, maxTokens, stops, 0, null, null, cancel);
+  }
+
+  /** As chat with flags, template and variables of Tokenizer.render. */
+  public java.util.stream.Stream<String> chat(List<ChatMessage> messages, long maxTokens, List<String> stops, int flags,
+      String template, String variables, CancelToken cancel) {
+    Pieces pieces = new Pieces(maxTokens, stops, cancel);
+    promptChat(messages, flags, template, variables, cancel);
+    pieces.begin();
     return stream(pieces);
   }
 
@@ -136,27 +183,42 @@ public final class Session extends NativeHandle {
     private final CancelToken cancel;
     private final long most;
     private long count;
+    private int mine = -1; // the turn of this answer, once it began
     private String ready;
     private boolean ended;
 
     Pieces(long maxTokens, List<String> stops, CancelToken cancel) {
-      if (maxTokens < 0) throw new IllegalArgumentException("maxTokens is " + maxTokens + ", expected 0 or more");
+      needOpen();
+      most = unsigned("maxTokens", maxTokens);
       stopText = new StopText(stops);
-      most = maxTokens;
-      this.cancel = cancel;
+      this.cancel = free("cancel", cancel);
+    }
+
+    private void begin() {
+      String before = kept;
+      mine = beginTurn();
+      kept = before;
       finish = Finish.NONE;
     }
 
     @Override
     public boolean hasNext() {
       while (ready == null && !ended) {
-        String shown = advance();
-        if (!shown.isEmpty()) ready = shown;
+        boolean whole = false;
+        try {
+          if (mine < 0) begin();
+          String shown = advance();
+          if (!shown.isEmpty()) ready = shown;
+          whole = true;
+        } finally {
+          ended |= !whole;
+        }
       }
       return ready != null;
     }
 
     private String advance() {
+      if (turn != mine) throw RudaException.ended();
       if (cancel != null && cancel.isRequested()) throw new CancellationException("generation was cancelled");
       if (most != 0 && count == most) {
         ended = true;
@@ -166,7 +228,7 @@ public final class Session extends NativeHandle {
         return held + stopText.rest();
       }
       ++count;
-      Step step = Session.this.next();
+      Step step = Session.this.step();
       String shown = stopText.push(step.text());
       ended = step.end() || stopText.stopped();
       String held = stopText.rest();
@@ -192,6 +254,7 @@ public final class Session extends NativeHandle {
 
   /** What ended the last generate, a constant of Finish. */
   public int finish() {
+    needOpen();
     return finish;
   }
 
@@ -253,8 +316,8 @@ public final class Session extends NativeHandle {
 
   /** Forgets all but the first tokens. */
   public void rewind(long count) {
-    with(p -> Raw.ruda_session_rewind(p[0], unsigned("count", count)), this);
-    kept = "";
+    unsigned("count", count);
+    change(p -> Raw.ruda_session_rewind(p[0], count), null);
   }
 
   public int[] tokens() {

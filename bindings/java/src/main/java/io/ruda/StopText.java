@@ -10,9 +10,9 @@ final class StopText {
   private boolean stopped;
 
   StopText(List<String> stops) {
-    this.stops = List.of(NativeHandle.needAll("stops", NativeHandle.need("stops", stops).toArray(new String[0])));
+    this.stops = List.of(NativeHandle.needAll("stops", NativeHandle.need("stops", stops).toArray(new String[0]), "a text"));
     int empty = this.stops.indexOf("");
-    if (empty >= 0) throw new IllegalArgumentException("stops[" + empty + "] is empty");
+    if (empty >= 0) throw new IllegalArgumentException("stops[" + empty + "] is empty, expected a text of one character or more");
   }
 
   boolean stopped() {

@@ -15,7 +15,7 @@ public final class Store extends NativeHandle {
 
   private static long make(Path path) {
     long[] made = new long[1];
-    Raw.rudax_store_open(text(need("path", path).toString()), made);
+    Raw.rudax_store_open(text(need("path", path, "a path").toString()), made);
     return made[0];
   }
 
@@ -53,5 +53,16 @@ public final class Store extends NativeHandle {
 
   public Tensor tensor(Context context, String name) {
     return tensor(context, find(name));
+  }
+
+  /** A tensor with a copy of one of the file, on the device of the stream. */
+  public Tensor load(Stream stream, long index) {
+    long[] made = new long[1];
+    with(p -> Raw.ruda_store_load(p[0], p[1], unsigned("index", index), made), this, need("stream", stream));
+    return Tensor.of(made[0]);
+  }
+
+  public Tensor load(Stream stream, String name) {
+    return load(stream, find(name));
   }
 }

@@ -7,6 +7,7 @@ import io.ruda.internal.Raw;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
+import java.util.stream.Collectors;
 
 /**
  * Elements of one dtype with a shape and strides, in the memory of a context's device. A view shares storage
@@ -29,7 +30,7 @@ public final class Tensor extends NativeHandle {
   public Tensor(Context context, int dtype, long... shape) {
     super(need("context", context).use(p -> {
       long[] made = new long[1];
-      Raw.rudax_tensor_create(p, unsigned("dtype", dtype), need("shape", shape), made);
+      Raw.rudax_tensor_create(p, DType.check("dtype", dtype, false), need("shape", shape), made);
       return made[0];
     }));
   }
@@ -44,28 +45,28 @@ public final class Tensor extends NativeHandle {
 
   /** An F32 tensor with a copy of `data`. */
   public static Tensor from(Stream stream, Context context, float[] data, long... shape) {
-    ByteBuffer b = buffer(4L * need("data", data).length);
+    ByteBuffer b = buffer(4L * need("data", data, "a list").length);
     b.asFloatBuffer().put(data);
     return new Tensor(context, DType.F32, shape).write(stream, b);
   }
 
   /** An F64 tensor with a copy of `data`. */
   public static Tensor from(Stream stream, Context context, double[] data, long... shape) {
-    ByteBuffer b = buffer(8L * need("data", data).length);
+    ByteBuffer b = buffer(8L * need("data", data, "a list").length);
     b.asDoubleBuffer().put(data);
     return new Tensor(context, DType.F64, shape).write(stream, b);
   }
 
   /** An I32 tensor with a copy of `data`. */
   public static Tensor from(Stream stream, Context context, int[] data, long... shape) {
-    ByteBuffer b = buffer(4L * need("data", data).length);
+    ByteBuffer b = buffer(4L * need("data", data, "a list").length);
     b.asIntBuffer().put(data);
     return new Tensor(context, DType.I32, shape).write(stream, b);
   }
 
   /** An I64 tensor with a copy of `data`. */
   public static Tensor from(Stream stream, Context context, long[] data, long... shape) {
-    ByteBuffer b = buffer(8L * need("data", data).length);
+    ByteBuffer b = buffer(8L * need("data", data, "a list").length);
     b.asLongBuffer().put(data);
     return new Tensor(context, DType.I64, shape).write(stream, b);
   }
@@ -79,7 +80,7 @@ public final class Tensor extends NativeHandle {
     boolean signed = isSigned(dtype);
     long most = dtype == DType.BOOL ? 1 : bits == 64 ? Long.MAX_VALUE : (1L << (signed ? bits - 1 : bits)) - 1;
     long least = signed ? -most - 1 : 0;
-    ByteBuffer b = buffer(bits / 8L * need("data", data).length);
+    ByteBuffer b = buffer(bits / 8L * need("data", data, "a list").length);
     for (int i = 0; i < data.length; ++i) {
       if (data[i] < least || data[i] > most)
         throw new IllegalArgumentException("data[" + i + "] is " + data[i] + ", expected " + least + " to " + most
@@ -94,7 +95,7 @@ public final class Tensor extends NativeHandle {
    * Of an integer one: each number is a whole one within its range, for BOOL 0 or 1.
    */
   public static Tensor from(Stream stream, Context context, int dtype, double[] data, long... shape) {
-    need("data", data);
+    need("data", data, "a list");
     if (!isInteger(dtype))
       try (Tensor wide = from(stream, context, data, shape)) {
         return wide.cast(stream, dtype);
@@ -146,10 +147,11 @@ public final class Tensor extends NativeHandle {
 
   // Elements wider than a byte are read in the order of the machine; a block format is bytes.
   private static ByteBuffer ordered(int dtype, ByteBuffer data) {
-    need("data", data);
+    if (!need("data", data, "a buffer").isDirect())
+      throw new IllegalArgumentException("data is a buffer on the heap, expected a direct one: use Tensor.buffer(n)");
     long[] bits = new long[1], elements = new long[1], bytes = new long[1];
     if (data.order() == ByteOrder.nativeOrder()) return data;
-    Raw.rudax_dtype_get(unsigned("dtype", dtype), bits, elements, bytes);
+    Raw.rudax_dtype_get(DType.check("dtype", dtype, false), bits, elements, bytes);
     if (elements[0] == 1 && bits[0] > 8)
       throw new IllegalArgumentException("data is in the order " + data.order() + ", elements of "
           + DType.name(dtype) + " are in the order " + ByteOrder.nativeOrder()
@@ -161,6 +163,7 @@ public final class Tensor extends NativeHandle {
   public static Tensor over(Context context, int dtype, ByteBuffer data, long... shape) {
     need("context", context);
     need("shape", shape);
+    DType.check("dtype", dtype, false);
     ordered(dtype, data);
     Loans.collect();
     int flags = data.isReadOnly() ? TensorFlags.READ_ONLY | 3 : 3;
@@ -179,6 +182,7 @@ public final class Tensor extends NativeHandle {
 
   // dtype, flags, bytes, contiguous, rank, shape, strides
   private long[] facts() {
+    needOpen();
     if (facts == null) {
       long[] made = new long[5 + 2 * MAX_RANK];
       with(p -> Raw.rudax_tensor_layout(p[0], made), this);
@@ -240,8 +244,8 @@ public final class Tensor extends NativeHandle {
 
   /** Waits for the stream's work and copies the tensor, row-major, to the host. */
   public void read(Stream stream, ByteBuffer data) {
-    if (need("data", data).isReadOnly()) throw new IllegalArgumentException("data is read-only");
     ordered(dtype(), data);
+    if (data.isReadOnly()) throw new IllegalArgumentException("data is read-only, expected a buffer that can be written");
     with(p -> Raw.ruda_tensor_read(p[0], p[1], data.slice()), need("stream", stream), this);
   }
 
@@ -267,8 +271,9 @@ public final class Tensor extends NativeHandle {
     int have = dtype();
     for (int dtype : dtypes)
       if (dtype == have) return;
-    throw new IllegalArgumentException("the tensor is " + DType.name(have) + ", " + type + " holds "
-        + DType.name(dtypes[0]) + ": cast the tensor, or use bytes");
+    String names = Arrays.stream(dtypes).mapToObj(DType::name).collect(Collectors.joining(", "));
+    throw new IllegalArgumentException("an array of " + type + " holds " + names + ", expected " + DType.name(have)
+        + " as the tensor: cast the tensor, or use bytes");
   }
 
   /** The elements of an F32 tensor. */
@@ -343,7 +348,7 @@ public final class Tensor extends NativeHandle {
    */
   public Tensor cast(Stream stream, int dtype, int overflow) {
     long[] made = new long[1];
-    with(p -> Raw.ruda_tensor_convert(p[0], p[1], unsigned("dtype", dtype), unsigned("overflow", overflow), made),
+    with(p -> Raw.ruda_tensor_convert(p[0], p[1], DType.check("dtype", dtype, false), Overflow.check("overflow", overflow, true), made),
         need("stream", stream), this);
     return new Tensor(made[0]);
   }
@@ -379,11 +384,17 @@ public final class Tensor extends NativeHandle {
     return new Tensor(made[0]);
   }
 
+  /** As slice with steps of 1. */
+  public Tensor slice(long[] begin, long[] end) {
+    return slice(begin, end, null);
+  }
+
   /** begin[i], begin[i] + step[i], ... below end[i] on every axis; negative ones count from the end. */
   public Tensor slice(long[] begin, long[] end, long[] step) {
     int rank = need("begin", begin).length;
     if (need("end", end).length != rank || (step != null && step.length != rank))
-      throw new IllegalArgumentException("begin, end and step have different lengths");
+      throw new IllegalArgumentException("begin has " + rank + " numbers, end " + end.length + " and step "
+          + (step == null ? rank : step.length) + ", expected as many of each");
     long[] bounds = new long[3 * rank];
     for (int i = 0; i < rank; ++i) {
       bounds[i] = begin[i];

@@ -12,7 +12,7 @@ public final class TensorDesc {
   }
 
   public TensorDesc(int dtype, long[] shape, long[] strides) {
-    this.dtype = NativeHandle.unsigned("dtype", dtype);
+    this.dtype = DType.check("dtype", dtype, false);
     this.shape = NativeHandle.need("shape", shape).clone();
     this.strides = strides == null ? null : strides.clone();
     if (strides != null && strides.length != shape.length)

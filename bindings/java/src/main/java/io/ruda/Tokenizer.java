@@ -66,9 +66,13 @@ public final class Tokenizer extends NativeHandle {
     return tokens;
   }
 
+  public String decode(int[] tokens) {
+    return decode(tokens, 0);
+  }
+
   /** flags are of DecodeFlags. */
   public String decode(int[] tokens, int flags) {
-    long[] values = Arrays.stream(need("tokens", tokens)).asLongStream().toArray();
+    long[] values = Arrays.stream(need("tokens", tokens, "a list")).asLongStream().toArray();
     unsigned("flags", flags);
     return use(
         p -> readText((text, needed) -> Raw.rudax_tokenizer_decode(p, values, flags, text, needed), 1024));

@@ -1,0 +1,71 @@
+// tests/bindings/csharp/EnumerationTests.cs - parameters that take an enumeration: values, numbers, names, and what is none.
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Linq;
+using Ruda;
+
+static class EnumerationTests {
+  const string Saturate = "expected one of Overflow: default, saturate, nonfinite";
+
+  static void Fails(string text, Action action) {
+    RudaException error = Test.Throws<RudaException>(action, text);
+    if (error != null) Test.Check(error.Message.Contains(text), error.Message + ", expected " + text);
+  }
+
+  public static void Values() {
+    using (Context c = new Context(Backend.Cpu)) using (Stream s = new Stream(c)) {
+      Tensor x = Tensor.From(s, c, new float[] { 1, -2 }, 2), y = new Tensor(c, DType.F32, 2);
+      float[] want = { -1, 2 };
+      foreach (Choice<Unary> op in new Choice<Unary>[] { Unary.Neg, 1, 1u, 1L, 1UL, "neg", "NEG" })
+        Test.Check(Ops.Unary(s, x, op).ToArray<float>(s).SequenceEqual(want), "unary of " + op);
+      Test.Check(Ops.Binary(s, x, x, Binary.Mul).ToArray<float>(s).SequenceEqual(new float[] { 1, 4 }), "binary");
+      Test.Check(Ops.Binary(s, x, x, (uint)Binary.Mul).ToArray<float>(s).SequenceEqual(new float[] { 1, 4 }), "number");
+      Test.Check(Ops.Reduce(s, x, "max_abs").ToArray<float>(s)[0] == 2, "reduce");
+      Tensor m = x.View(1, 2), n = x.View(2, 1);
+      Test.Check(Ops.Matmul(s, n, m, activation: "relu").ToArray<float>(s).SequenceEqual(new float[] { 1, 0, 0, 4 }), "relu");
+      Test.Equal(Ops.Matmul(s, n, m, outDtype: DType.F32).DType, DType.F32, "dtype");
+      foreach (Action<PlanBuilder> set in new Action<PlanBuilder>[] {
+                 b => b.Set("op", Unary.Neg), b => b.Set("op", "neg"), b => b.Set("op", "Neg"), b => b.Set("op", 1L) }) {
+        PlanBuilder builder = new PlanBuilder("unary").Set("x", x);
+        set(builder);
+        using (Plan plan = builder.Create(c))
+          plan.Execute(s, new System.Collections.Generic.Dictionary<string, object> { { "x", x }, { "y", y } });
+        Test.Check(y.ToArray<float>(s).SequenceEqual(want), "a plan of unary");
+      }
+      Plans.Unary(c, x, Unary.Neg).Dispose();
+      Plans.Unary(c, x, "neg").Dispose();
+      Plans.Matmul(c, n, m, activation: Activation.Relu, outDtype: "f32").Dispose();
+      Test.Equal((uint)RopePairing.Interleaved, (uint)Rope.Interleaved, "one prefix");
+      Test.Equal((uint)Splits.Auto, uint.MaxValue, "splits");
+      Test.Equal(((Choice<Unary>)Unary.Neg).ToString(), "Neg", "text");
+    }
+  }
+
+  public static void Unknown() {
+    using (Context c = new Context(Backend.Cpu)) using (Stream s = new Stream(c)) {
+      Tensor x = Tensor.From(s, c, new float[] { 1, -2 }, 2);
+      ArgumentTests.Refuses("op is 999, expected one of Binary: add, sub, mul, ", () => Ops.Binary(s, x, x, 999));
+      ArgumentTests.Refuses("op is -1, expected one of Binary: add, ", () => Ops.Binary(s, x, x, -1));
+      ArgumentTests.Refuses("op is 0, expected one of Binary: add, ", () => Ops.Binary(s, x, x, 0));
+      ArgumentTests.Refuses("op is \"plus\", expected one of Binary: add, ", () => Ops.Binary(s, x, x, "plus"));
+      ArgumentTests.Refuses("shift_left, shift_right", () => Ops.Binary(s, x, x, "plus"));
+      ArgumentTests.Refuses("activation is 9, expected one of Activation: none, relu, gelu, gelu_tanh, silu",
+                            () => Ops.Matmul(s, x.View(2, 1), x.View(1, 2), activation: 9));
+      Fails("binary: op is 999, expected one of Binary: add, sub, ",
+            () => new PlanBuilder("binary").Set("a", x).Set("op", 999L).Create(c));
+      Fails("binary: op is \"z\", expected one of Binary: add, ",
+            () => new PlanBuilder("binary").Set("a", x).Set("op", "z").Create(c));
+      Fails("copy: overflow is \"clip\", " + Saturate, () => new PlanBuilder("copy").Set("x", x).Set("overflow", "clip").Create(c));
+      Fails("copy: overflow cannot hold a value of kind number, " + Saturate,
+            () => new PlanBuilder("copy").Set("x", x).Set("overflow", 1.0).Create(c));
+      ArgumentTests.Refuses("overflow is 3, " + Saturate, () => x.Cast(s, DType.F8E4M3, (Overflow)3));
+      ArgumentTests.Refuses("dtype is 99, expected one of DType: f64, f32", () => new Tensor(c, (DType)99, 1));
+      ArgumentTests.Refuses("backend is 9, expected one of Backend: auto, cpu, cuda", () => new Context((Backend)9));
+      ArgumentTests.Refuses("backend is 9, expected one of Backend: auto, cpu, cuda", () => Context.DeviceCount((Backend)9));
+      ArgumentTests.Refuses("logLevel is 7, expected one of LogLevel: error, warning, info, debug",
+                            () => new Context(Backend.Cpu, logLevel: (LogLevel)7));
+      ArgumentTests.Refuses("intervalMilliseconds is -5, expected 0 to 2147483647", () => new LogDrain(c, line => {}, -5));
+      ArgumentTests.Refuses("level is 0, expected one of LogLevel: error", () => c.SetLogLevel(0));
+    }
+  }
+}
