@@ -1,8 +1,11 @@
 # tests/gpu.py - runs one section of tests/gpu.sh: finds the test programs, runs them, writes JSON and a table.
 # SPDX-License-Identifier: Apache-2.0
 """usage: gpu.py targets BUILD FAMILIES              ninja targets of the programs
+gpu.py stages OUT STAGE=STATE..                    writes OUT/stages.json: what was run and what was not
 gpu.py suites|sanitize|bench|chat BUILD FAMILIES --out DIR --level N --minutes N [--jobs N] [--peers]
-                                                    [--model FILE]"""
+                                                    [--model FILE]
+
+A stage writes OUT/gpu-STAGE.json as it goes, with "complete": false until it is through."""
 
 import argparse
 import array
@@ -21,7 +24,7 @@ from gpu_run import run, tail
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped", re.M)
-SKIPPED = 77
+SKIPPED, LEFT_OUT = 77, 78  # no GPU; this machine lacks what the stage needs
 # What tests/cuda/test_cuda_runtime reads, below the build folder.
 FIXTURES = {
     "RUDA_TINY_MODEL": "tests/infer/tiny.gguf",
@@ -66,6 +69,9 @@ def machine():
     # A copy of the tree without its history is told what it is.
     if os.environ.get("RUDA_COMMIT"):
         facts["commit"] = os.environ["RUDA_COMMIT"]
+    if "commit" not in facts:
+        facts["commit"] = "unknown"
+        print("this copy has no history: set RUDA_COMMIT to the commit that it is", flush=True)
     return facts
 
 
@@ -101,6 +107,7 @@ def suites(options, deadline):
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         for row in pool.map(one, programs(options.families)):
             rows.append(row)
+            options.keep(rows)
             counts = f'{row.get("passed", 0)} passed, {row.get("failed", 0)} failed, {row.get("skipped", 0)} skipped'
             print(
                 f'  {row["result"]:8} {row["family"]}/{row["op"]:24} {counts} ({row.get("seconds", 0)} s)',
@@ -122,18 +129,24 @@ def sanitize(options, deadline):
 def bench(options, deadline):
     out = pathlib.Path(options.out) / "bench-rows.jsonl"
     out.unlink(missing_ok=True)
-    failed = []
+    failed, left_out, rows = [], [], []
     # The host's costs take few seconds and come first.
     for family, op, program in sorted(programs(options.families), key=lambda entry: entry[1] != "gpu_host"):
         path = pathlib.Path(options.build) / program
-        if not path.exists() or deadline - time.monotonic() < 10:
+        if not path.exists():
+            continue
+        if deadline - time.monotonic() < 10:
+            left_out.append(f"{family}/{op}")
             continue
         command = [path, "--bench", "--backend", "cuda", "--json", out, "--seed", "1"]
         code, output, _ = run(command, min(200, deadline - time.monotonic()))
         if code not in (0, SKIPPED):
             failed.append((op, tail(output)))
             print(f"---- bench {family}/{op} ended with {code}\n{tail(output)}")
-    rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+        rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+        options.keep({"rows": rows, "ceilings": None})
+    if left_out:
+        print(f'---- bench: no time was left for {", ".join(left_out)}')
     peers = {}
     script = ROOT / "tests" / "bench" / "peer_torch.py"
     if options.peers and script.exists() and deadline - time.monotonic() > 30:
@@ -146,6 +159,8 @@ def bench(options, deadline):
                 peers[peer["name"]] = peer
         if code != 0:
             print(f"---- peers ended with {code}\n{tail(output, 8)}")
+    elif options.peers:
+        print("---- bench: no time was left for the peers" if script.exists() else f"---- bench: {script} is missing")
     out.unlink(missing_ok=True)
     print(
         f'{"case":44} {"kernel":30} {"us":>10} {"GB/s":>8} {"TFLOP/s":>8} {"host us":>8} {"peer us":>10} {"peer/ours":>9}'
@@ -165,7 +180,7 @@ def bench(options, deadline):
             "ceilings of this run: "
             + ", ".join(f"{key} {value}" for key, value in ceilings.items() if key != "name")
         )
-    return {"rows": rows, "ceilings": ceilings}, not failed and bool(rows)
+    return {"rows": rows, "ceilings": ceilings, "left_out": left_out}, not failed and not left_out and bool(rows)
 
 
 def floats(path, width):
@@ -221,9 +236,11 @@ def chat(options, deadline):
         if not model.exists():
             run([sys.executable, script, model, "--shape", "smollm2-135m", "--tied"], left())
     rows = []
+    keep = lambda: options.keep({"model": pathlib.Path(model).name, "rows": rows})
     for prompt in ([1, 4093, 198], list(range(300, 340)), [(i * 7919) % 40000 + 10 for i in range(200)]):
         rows.append(compare_tokens(options, model, prompt, 64, left()))
         print(f"  greedy tokens, cpu beside cuda: {rows[-1]}", flush=True)
+        keep()
     for prompt, new, after in ((512, 256, "beginning"), (512, 256, "prompt"), (2048, 256, "prompt"), (16, 1024, "beginning")):
         command = [build / SPEED, model, str(prompt), str(new), "3", "cuda", after]
         code, output, _ = run(command, min(120, left()))
@@ -232,6 +249,7 @@ def chat(options, deadline):
             rows.append(json.loads(output.strip().splitlines()[-1]) | {"result": "passed" if code == 0 else "failed"})
         except (ValueError, IndexError):
             rows.append({"result": "failed", "output": f"speed ended with {code}: {tail(output)}"})
+        keep()
     question = ["--prompt", "What is the capital of France?", "--max-tokens", "64", "--backend", "cuda"]
     code, output, _ = run([build / CHAT, "--model", model, *question], left())
     rows.append({"result": "passed" if code == 0 else "failed", "answer": tail(output)})
@@ -242,7 +260,28 @@ def chat(options, deadline):
     return {"model": pathlib.Path(model).name, "rows": rows}, all(row["result"] == "passed" for row in rows)
 
 
+def write_json(path, record):
+    """Whole or not at all: a run that is stopped leaves what it had."""
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(record, indent=1, default=sorted) + "\n")
+    part.replace(path)
+
+
+def stages(out, given):
+    states = dict(entry.split("=", 1) for entry in given)
+    path = pathlib.Path(out) / "stages.json"
+    # What an earlier call ran stays said.
+    before = json.loads(path.read_text())["stages"] if path.exists() else {}
+    for name, state in states.items():
+        if state.endswith("not asked for"):
+            states[name] = before.get(name, state)
+    write_json(path, {"machine": machine(), "stages": states})
+    return 0
+
+
 def main():
+    if sys.argv[1] == "stages":
+        return stages(sys.argv[2], sys.argv[3:])
     if sys.argv[1] == "targets":
         families = sys.argv[3] if len(sys.argv) > 3 else ""
         chosen = [program for _, _, program in programs(families)]
@@ -263,11 +302,22 @@ def main():
     if not facts:
         print(f"{options.section}: skipped, nvidia-smi sees no GPU on this machine")
         return SKIPPED
-    print(f'==== {options.section} on {facts["gpu"]}, driver {facts["driver"]}', flush=True)
+    print(f'==== {options.section} on {facts["gpu"]}, driver {facts["driver"]}, commit {facts["commit"]}', flush=True)
     for variable, path in FIXTURES.items():
         os.environ[variable] = str(pathlib.Path(options.build).resolve() / path)
     deadline = time.monotonic() + options.minutes * 60
     started = time.monotonic()
+    path = pathlib.Path(options.out) / f"gpu-{options.section}.json"
+
+    def keep(result, good=False, complete=False):
+        record = {"section": options.section, "machine": facts, "level": options.level, "complete": complete}
+        record |= {"good": good, "result": result, "seconds": round(time.monotonic() - started, 1)}
+        write_json(path, record)
+        return record
+
+    options.keep = keep
+    empty = {"bench": {"rows": [], "ceilings": None}, "chat": {"model": "", "rows": []}}
+    keep(empty.get(options.section, []))
     sections = {"suites": suites, "sanitize": sanitize, "bench": bench, "chat": chat}
     result, good = sections[options.section](options, deadline)
     report = pathlib.Path(options.build) / "tests/cuda/test_gpu_runtime"
@@ -276,19 +326,12 @@ def main():
         _, output, _ = run([report, "--backend", "cuda", "--filter", "report"], 60)
         facts["report"] = [line for line in output.splitlines() if line.startswith(("CUDA:", "  "))]
         print("\n".join(facts["report"]))
-    record = {
-        "section": options.section,
-        "machine": facts,
-        "level": options.level,
-        "good": good,
-        "result": result,
-    }
-    record["seconds"] = round(time.monotonic() - started, 1)
-    path = pathlib.Path(options.out) / f"gpu-{options.section}.json"
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    record = keep(result, good, True)
     print(
         f'==== {options.section}: {"good" if good else "BAD"} in {record["seconds"]} s, {path}', flush=True
     )
+    if isinstance(result, list) and result and all(row["result"] == "skipped" for row in result):
+        return LEFT_OUT
     return 0 if good else 1
 
 

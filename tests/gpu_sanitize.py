@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import shutil
+import tempfile
 import time
 
 from gpu_run import run, tail
@@ -132,8 +133,7 @@ def sanitize(options, deadline, programs):
     if not tool:
         print("sanitize: skipped, compute-sanitizer is not installed")
         return [{"result": "skipped", "output": "compute-sanitizer is not installed"}], True
-    folder = pathlib.Path(options.out) / "sanitize"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="ruda-sanitize-"))  # a run that is stopped leaves no such files in out
     suites = [
         Suite(options, entry, folder)
         for entry in programs
@@ -174,6 +174,8 @@ def sanitize(options, deadline, programs):
         code, output, seconds = run(command, max(1, left) if must else min(105, left))
         return code, output, seconds, ran.read_text().splitlines() if ran.exists() else []
 
+    ended = []  # processes, for a run that is stopped
+
     def note(job, outcome):
         must, _, suite, check, number, _, _ = job
         row = rows[suite.op, check]
@@ -205,6 +207,9 @@ def sanitize(options, deadline, programs):
             result = "passed" if code in (0, SKIPPED) else "failed"
         mark = "" if must else " (more)"
         print(f"  {result:8} {check:10} {suite.family}/{suite.op} {number}{mark}: {len(lines)} lines in {seconds:.1f} s", flush=True)
+        ended.append({"family": suite.family, "op": suite.op, "check": check, "process": number, "result": result})
+        ended[-1] |= {"must": must, "seconds": round(seconds, 1), "processes_in_all": len(jobs)}
+        options.keep(ended)
         if result != "passed" and row["result"] in ("passed", "refused"):
             text = tail(output, 5 if result == "refused" else 60)
             row |= {"result": result, "errors": found, "output": f"process {number}: {text}"}

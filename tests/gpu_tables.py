@@ -40,7 +40,16 @@ def main():
             for name, m in ((name, part["machine"]) for name, part in parts.items())
         ],
     )
-    if "chat" in parts:
+    stages = folder / "stages.json"
+    states = json.loads(stages.read_text())["stages"] if stages.exists() else {}
+    for name in ("sanitize", "suites", "chat", "bench"):
+        if name not in parts:
+            print(f'**{name}**: {states.get(name, "not run")}.\n')
+        elif not parts[name].get("complete", True):
+            print(f"**{name}**: stopped before its end; what it had by then follows.\n")
+    if "chat" in parts and isinstance(parts["chat"]["result"], list):
+        print("**chat**: skipped.\n")
+    elif "chat" in parts:
         result = parts["chat"]["result"]
         print(f'## Generation, {result["model"]}\n')
         rates = [row for row in result["rows"] if "generate_per_s" in row]

@@ -71,9 +71,10 @@ inline int64_t staged_bytes(const StagedShape& shape, const Staged& s) {
   const int64_t sums = int64_t(s.warps) * 8 * s.columns * staged_line(s.tile) * 4;
   return loads > sums ? loads : sums;
 }
-// Once for a plan, before run_staged.
+// Once for a plan, before run_staged: `most_bytes` is what a block of the device may have, for every plan the
+// same, since the kernels are those of other plans too.
 template <uint32_t Dtype>
-cudaError_t allow_staged(const Staged& args);
+cudaError_t allow_staged(const Staged& args, int most_bytes);
 template <uint32_t Dtype>
 void run_staged(const Staged& args, cudaStream_t stream);
 

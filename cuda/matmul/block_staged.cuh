@@ -191,11 +191,10 @@ StagedShape staged_shape() {
 }
 
 template <uint32_t Dtype>
-cudaError_t allow_staged(const Staged& s) {
-  const auto bytes = int(staged_bytes(staged_shape<Dtype>(), s));
-  if (bytes <= 48 << 10) return cudaSuccess;
+cudaError_t allow_staged(const Staged& s, int most_bytes) {
+  if (staged_bytes(staged_shape<Dtype>(), s) <= 48 << 10) return cudaSuccess;
   return visit_staged<Dtype>(s, [&](auto kernel) {
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes);
   });
 }
 
@@ -221,9 +220,9 @@ void run_staged(const Staged& s, cudaStream_t stream) {
 }
 
 // The launchers of one format.
-#define RUDA_STAGED_KERNELS(dtype)                         \
-  template StagedShape staged_shape<dtype>();              \
-  template cudaError_t allow_staged<dtype>(const Staged&); \
+#define RUDA_STAGED_KERNELS(dtype)                              \
+  template StagedShape staged_shape<dtype>();                   \
+  template cudaError_t allow_staged<dtype>(const Staged&, int); \
   template void run_staged<dtype>(const Staged&, cudaStream_t);
 
 }  // namespace ruda::cuda::block

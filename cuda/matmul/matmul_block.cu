@@ -232,7 +232,7 @@ Verdict prepare_staged(const Problem& p, Prepare& prep) {
     else if (block::staged_bytes(shape, t) > capability_of(p).shared_bytes_per_block)
       why = "too little shared memory";
     else
-      check_cuda(block::allow_staged<dtype>(t), "matmul_block");
+      check_cuda(block::allow_staged<dtype>(t, capability_of(p).shared_bytes_per_block), "matmul_block");
   });
   if (why) return why;
   s.arranged = prep.book<__nv_bfloat16>((t.rows + 7) / 8 * 8 * rows.k);

@@ -9,8 +9,18 @@
 namespace ruda::cuda {
 namespace {
 
+template <bool Whole, int N>
+__device__ inline void load_weights(const float* gamma, int at, int cols, float (&to)[N]) {
+  if constexpr (Whole) {
+    load_run(gamma + at, to);
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) to[i] = at + i < cols ? gamma[at + i] : 0.0f;
+  }
+}
+
 // Each thread keeps Vectors pieces of 16 bytes of its row; the row is read once.
-template <class T, int Vectors, int Warps, int RowsPerBlock, int Blocks>
+template <class T, int Vectors, int Warps, int RowsPerBlock, int Blocks, bool Whole>
 __global__ void __launch_bounds__(Warps* RowsPerBlock* warp_threads)
     rms_norm_registers(const T* x, const float* gamma, T* y, const __grid_constant__ Rows x_rows,
                        const __grid_constant__ Rows y_rows, float eps) {
@@ -25,15 +35,15 @@ __global__ void __launch_bounds__(Warps* RowsPerBlock* warp_threads)
   if (row >= x_rows.count) return;  // whole warps leave; a row of several warps has a block of its own
   const T* from = x + x_rows.offset(row);
   T* to = y + y_rows.offset(row);
-  const int pieces = int(x_rows.cols / n);
+  const int cols = int(x_rows.cols), pieces = (cols + n - 1) / n;
   Vec<T, n> kept[Vectors];
   constexpr bool gamma_first = Vectors <= 2;  // short rows wait for memory once
   float weights[gamma_first ? Vectors : 1][n];
 #pragma unroll
   for (int v = 0; v < Vectors; ++v)
     if (lane + v * lanes < pieces) {
-      kept[v] = load_vec_once<n>(from + int64_t(lane + v * lanes) * n);
-      if constexpr (gamma_first) load_run(gamma + (lane + v * lanes) * n, weights[v]);
+      kept[v] = load_piece<Whole>(from, lane + v * lanes, cols, from_f32<T>(0.0f));
+      if constexpr (gamma_first) load_weights<Whole>(gamma, (lane + v * lanes) * n, cols, weights[v]);
     }
   float sum = 0;
 #pragma unroll
@@ -46,13 +56,12 @@ __global__ void __launch_bounds__(Warps* RowsPerBlock* warp_threads)
 #pragma unroll
   for (int v = 0; v < Vectors; ++v) {
     if (lane + v * lanes >= pieces) break;
-    const int64_t at = int64_t(lane + v * lanes) * n;
     float out[n];
-    if constexpr (!gamma_first) load_run(gamma + at, weights[0]);
+    if constexpr (!gamma_first) load_weights<Whole>(gamma, (lane + v * lanes) * n, cols, weights[0]);
 #pragma unroll
     for (int i = 0; i < n; ++i) out[i] = to_f32(kept[v][i]) * scale * weights[gamma_first ? v : 0][i];
     round_f32(out, kept[v].at);
-    store_vec(to + at, kept[v]);
+    store_piece<Whole>(to, lane + v * lanes, cols, kept[v]);
   }
 }
 
@@ -84,8 +93,8 @@ Verdict prepare_rows(const Problem& p, Prepare& prep) {
 }
 
 Verdict prepare_registers(const Problem& p, Prepare& prep) {
-  if (p[RUDA_RMS_NORM_GAMMA].align_log2 < 4) return "addresses not aligned to 16 bytes";
-  return choose_rows(p, p[RUDA_RMS_NORM_X], p[RUDA_RMS_NORM_Y], prep, prep.state<RowState>());
+  return choose_rows(p, p[RUDA_RMS_NORM_X], p[RUDA_RMS_NORM_Y], p[RUDA_RMS_NORM_GAMMA].align_log2 >= 4, prep,
+                     prep.state<RowState>());
 }
 
 float eps_of(const Launch& l) { return float(l.problem.as<ruda_rms_norm_desc>().eps); }
@@ -94,15 +103,16 @@ template <class T>
 void launch_registers(const Launch& l) {
   const RowState& s = l.state<RowState>();
   if (s.x.count == 0) return;
-  visit_row_variant(s.variant, [&](auto index) {
+  visit_row_variant(s, [&](auto index, auto whole) {
     constexpr RowVariant v = row_variants[decltype(index)::value];
     if constexpr (fits_registers<T>(v))
-      check_cuda(launch_clusters<v.blocks>(
-                     s.early, rms_norm_registers<T, v.vectors, v.warps, v.rows, v.blocks>,
-                     unsigned((s.x.count + v.rows - 1) / v.rows * v.blocks), v.warps * v.rows * warp_threads,
-                     0, stream_of(l), l.ptr<const T>(RUDA_RMS_NORM_X),
-                     l.ptr<const float>(RUDA_RMS_NORM_GAMMA), l.ptr<T>(RUDA_RMS_NORM_Y), s.x, s.y, eps_of(l)),
-                 "rms_norm");
+      check_cuda(
+          launch_clusters<v.blocks>(
+              s.early, rms_norm_registers<T, v.vectors, v.warps, v.rows, v.blocks, decltype(whole)::value>,
+              unsigned((s.x.count + v.rows - 1) / v.rows * v.blocks), v.warps * v.rows * warp_threads, 0,
+              stream_of(l), l.ptr<const T>(RUDA_RMS_NORM_X), l.ptr<const float>(RUDA_RMS_NORM_GAMMA),
+              l.ptr<T>(RUDA_RMS_NORM_Y), s.x, s.y, eps_of(l)),
+          "rms_norm");
   });
 }
 

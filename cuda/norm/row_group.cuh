@@ -32,27 +32,55 @@ constexpr bool fits_registers(const RowVariant& v) {
 struct RowState {
   Rows x, y;
   int variant;
+  bool whole;  // all pieces lie at multiples of 16 bytes; else elements move one by one
   bool early;  // for kernels that wait_for_previous()
 };
 
-// `n` elements are 16 bytes; chooses the variant.
-inline Verdict choose_rows(const Problem& p, const Operand& x, const Operand& y, Prepare& prep, RowState& s) {
+// Chooses the variant by the length of the rows alone: where they lie decides how they are read, and leaves
+// the order of the additions. `whole` is false where another operand keeps 16-byte accesses away.
+inline Verdict choose_rows(const Problem& p, const Operand& x, const Operand& y, bool whole, Prepare& prep,
+                           RowState& s) {
   s.x = make_rows(*x.layout);
   s.y = make_rows(*y.layout);
   s.early = capability_of(p).code_arch >= dependent_arch;
   const int64_t n = 16 / dtype_info(x.dtype()).block_bytes;
-  if (s.x.count > INT32_MAX / 8) return "more rows than a grid holds";
-  if (x.align_log2 < 4 || y.align_log2 < 4) return "addresses not aligned to 16 bytes";
-  if (s.x.cols % n || !s.x.aligned(n) || !s.y.aligned(n)) return "rows not in whole 16-byte pieces";
+  s.whole = whole && x.align_log2 >= 4 && y.align_log2 >= 4 && s.x.cols % n == 0 && s.x.aligned(n) &&
+            s.y.aligned(n);
   for (s.variant = 0; s.variant < int(std::size(row_variants)); ++s.variant) {
     const RowVariant& v = row_variants[s.variant];
     if (s.x.cols > int64_t(v.vectors) * v.warps * v.blocks * warp_threads * n || v.vectors * n > 64) continue;
     if (v.blocks > 1 && capability_of(p).code_arch < cluster_arch) break;
+    if ((s.x.count + v.rows - 1) / v.rows > INT32_MAX / v.blocks) return "more rows than a grid holds";
     prep.note(std::to_string(v.vectors) + " pieces a thread, " + std::to_string(v.warps) + " warps and " +
-              std::to_string(v.blocks) + " blocks a row");
+              std::to_string(v.blocks) + " blocks a row" + (s.whole ? "" : ", element by element"));
     return nullptr;
   }
   return "rows longer than the registers of a block or cluster";
+}
+
+// Elements piece * n .. of a row of `cols`; those past its end are `fill`.
+template <bool Whole, class T, int n = vec_size<T>>
+__device__ inline Vec<T, n> load_piece(const T* row, int piece, int cols, T fill) {
+  const int at = piece * n;
+  if constexpr (Whole) {
+    return load_vec_once<n>(row + at);
+  } else {
+    Vec<T, n> v;
+#pragma unroll
+    for (int i = 0; i < n; ++i) v[i] = at + i < cols ? row[at + i] : fill;
+    return v;
+  }
+}
+template <bool Whole, class T, int n>
+__device__ inline void store_piece(T* row, int piece, int cols, const Vec<T, n>& v) {
+  const int at = piece * n;
+  if constexpr (Whole) {
+    store_vec(row + at, v);
+  } else {
+#pragma unroll
+    for (int i = 0; i < n; ++i)
+      if (at + i < cols) row[at + i] = v[i];
+  }
 }
 
 // The threads of one row. `shared` holds Warps + 1 values, the same for all calls; every thread gets the
@@ -94,12 +122,13 @@ struct RowGroup {
   }
 };
 
-// launch(variant index as a constant) for the chosen variant.
+// launch(variant index, whole) as constants for what choose_rows chose.
 template <int Index = 0, class F>
-void visit_row_variant(int variant, F&& launch) {
+void visit_row_variant(const RowState& s, F&& launch) {
   if constexpr (Index < int(std::size(row_variants))) {
-    if (variant == Index) return launch(std::integral_constant<int, Index>{});
-    visit_row_variant<Index + 1>(variant, launch);
+    if (s.variant != Index) return visit_row_variant<Index + 1>(s, launch);
+    if (s.whole) return launch(std::integral_constant<int, Index>{}, std::true_type{});
+    launch(std::integral_constant<int, Index>{}, std::false_type{});
   }
 }
 

@@ -13,7 +13,7 @@ namespace ruda::cuda::softmax_kernel {
 namespace {
 
 // Each thread keeps Vectors pieces of 16 bytes of its row.
-template <class T, bool is_log, int Vectors, int Warps, int RowsPerBlock, int Blocks>
+template <class T, bool is_log, int Vectors, int Warps, int RowsPerBlock, int Blocks, bool Whole>
 __global__ void __launch_bounds__(Warps* RowsPerBlock* warp_threads)
     softmax_registers(const T* x, T* y, const __grid_constant__ Rows x_rows,
                       const __grid_constant__ Rows y_rows) {
@@ -26,11 +26,12 @@ __global__ void __launch_bounds__(Warps* RowsPerBlock* warp_threads)
   if (row >= x_rows.count) return;  // whole warps leave; a row of several warps has a block of its own
   const T* from = x + x_rows.offset(row);
   T* to = y + y_rows.offset(row);
-  const int pieces = int(x_rows.cols / n);
+  const int cols = int(x_rows.cols), pieces = (cols + n - 1) / n;
   Vec<T, n> in[Vectors];
 #pragma unroll
   for (int v = 0; v < Vectors; ++v)
-    if (lane + v * lanes < pieces) in[v] = load_vec_once<n>(from + int64_t(lane + v * lanes) * n);
+    if (lane + v * lanes < pieces)
+      in[v] = load_piece<Whole>(from, lane + v * lanes, cols, from_f32<T>(-INFINITY));
   float kept[Vectors][n], top = -INFINITY;
 #pragma unroll
   for (int v = 0; v < Vectors; ++v)
@@ -61,26 +62,28 @@ __global__ void __launch_bounds__(Warps* RowsPerBlock* warp_threads)
     for (int i = 0; i < n; ++i) kept[v][i] = is_log ? kept[v][i] - last : kept[v][i] * last;
     Vec<T, n> out;
     round_f32(kept[v], out.at);
-    store_vec(to + int64_t(lane + v * lanes) * n, out);
+    store_piece<Whole>(to, lane + v * lanes, cols, out);
   }
 }
 
 Verdict prepare_registers(const Problem& p, Prepare& prep) {
-  return choose_rows(p, p[RUDA_SOFTMAX_X], p[RUDA_SOFTMAX_Y], prep, prep.state<RowState>());
+  return choose_rows(p, p[RUDA_SOFTMAX_X], p[RUDA_SOFTMAX_Y], true, prep, prep.state<RowState>());
 }
 
 template <class T, bool is_log>
 void launch_registers(const Launch& l) {
   const RowState& s = l.state<RowState>();
   if (s.x.count == 0) return;
-  visit_row_variant(s.variant, [&](auto index) {
+  visit_row_variant(s, [&](auto index, auto whole) {
     constexpr RowVariant v = row_variants[decltype(index)::value];
     if constexpr (fits_registers<T>(v))
-      check_cuda(launch_clusters<v.blocks>(
-                     false, softmax_registers<T, is_log, v.vectors, v.warps, v.rows, v.blocks>,
-                     unsigned((s.x.count + v.rows - 1) / v.rows * v.blocks), v.warps * v.rows * warp_threads,
-                     0, stream_of(l), l.ptr<const T>(RUDA_SOFTMAX_X), l.ptr<T>(RUDA_SOFTMAX_Y), s.x, s.y),
-                 l.problem.op->name);
+      check_cuda(
+          launch_clusters<v.blocks>(
+              false,
+              softmax_registers<T, is_log, v.vectors, v.warps, v.rows, v.blocks, decltype(whole)::value>,
+              unsigned((s.x.count + v.rows - 1) / v.rows * v.blocks), v.warps * v.rows * warp_threads, 0,
+              stream_of(l), l.ptr<const T>(RUDA_SOFTMAX_X), l.ptr<T>(RUDA_SOFTMAX_Y), s.x, s.y),
+          l.problem.op->name);
   });
 }
 

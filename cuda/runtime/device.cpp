@@ -258,8 +258,16 @@ void CudaDevice::write(DeviceStream& stream, void* to, const void* from, uint64_
     std::memcpy(chunk.data, static_cast<const std::byte*>(from) + at, part);
     const cudaError_t error = cudaMemcpyAsync(static_cast<std::byte*>(to) + at, chunk.data, part,
                                               cudaMemcpyHostToDevice, queue.handle());
-    pinned.give(std::move(chunk), error == cudaSuccess ? queue.mark() : nullptr);
-    check_cuda(error, "write");
+    Mark last;
+    try {
+      check_cuda(error, "write");
+      last = queue.mark();
+    } catch (...) {
+      quiet(cudaStreamSynchronize(queue.handle()));
+      pinned.give(std::move(chunk), nullptr);
+      throw;
+    }
+    pinned.give(std::move(chunk), std::move(last));
     at += part;
   }
 }
@@ -270,13 +278,24 @@ void CudaDevice::read(DeviceStream& stream, void* to, const void* from, uint64_t
   queue.check_not_capturing("ruda_tensor_read");
   const DeviceScope scope(*this);
   PinnedMemory& pinned = PinnedMemory::get();
-  // Two chunks in flight: one is copied out while the next one arrives.
+  // Two chunks in flight: one is copied out while the next one arrives. After a failure the chunks go back
+  // once nothing writes them any more.
   struct Flight {
-    PinnedChunk chunk;
-    Mark mark;
+    PinnedMemory& pinned;
+    cudaStream_t stream;
+    PinnedChunk chunk{};
+    Mark mark{};
     uint64_t at = 0, part = 0;
+    Flight(PinnedMemory& memory, cudaStream_t queue) : pinned(memory), stream(queue) {}
+    Flight(const Flight&) = delete;
+    Flight& operator=(const Flight&) = delete;
+    ~Flight() {
+      if (!chunk.data) return;
+      quiet(cudaStreamSynchronize(stream));
+      pinned.give(std::move(chunk), nullptr);
+    }
   };
-  Flight flights[2];
+  Flight flights[2] = {{pinned, queue.handle()}, {pinned, queue.handle()}};
   const auto land = [&](Flight& flight) {
     if (!flight.chunk.data) return;
     const cudaError_t error = cudaEventSynchronize(flight.mark.get());

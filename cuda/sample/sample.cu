@@ -22,7 +22,7 @@ namespace ruda::cuda {
 namespace {
 
 constexpr int threads = 512, limbs = 3, cluster_blocks = 8;
-constexpr int64_t shared_limit = 160 << 10;  // of the row's values and marks in one block
+constexpr int64_t shared_most = 160 << 10;  // of the row's values and marks in one block
 
 struct State {
   int64_t rows, vocab, range, logits_stride, history_stride, capacity;  // range: tokens of a block
@@ -203,6 +203,14 @@ __global__ void __launch_bounds__(threads)
   Group::sync();
 }
 
+// What a block has for values and marks beside the search. One number for all launches of a kernel: threads
+// may launch it side by side, and what one of them allows holds for the others too.
+template <int Blocks>
+int64_t shared_room(const Problem& p) {
+  const int64_t search = int64_t(sizeof(typename Row<Blocks>::Search::Shared));
+  return std::clamp<int64_t>(capability_of(p).shared_bytes_per_block - search, 0, shared_most);
+}
+
 int bits_of(int64_t n) {
   int bits = 0;
   while (int64_t(1) << bits < n) ++bits;
@@ -229,8 +237,9 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   const bool draws = p[RUDA_SAMPLE_PARAMS].present, marks = draws && history.present;
   s.value_words = draws ? s.range : 0;
   s.mark_words = marks ? (s.range + 31) / 32 : 0;
-  s.marks_shared = s.mark_words * 4 <= shared_limit / 4;
-  s.values_shared = s.value_words * 4 <= shared_limit - (s.marks_shared ? s.mark_words * 4 : 0);
+  const int64_t room = shared_room<Blocks>(p);
+  s.marks_shared = s.mark_words * 4 <= room / 4;
+  s.values_shared = s.value_words * 4 <= room - (s.marks_shared ? s.mark_words * 4 : 0);
   s.shared_words = (s.marks_shared ? s.mark_words : 0) + (s.values_shared ? s.value_words : 0);
   if (!s.values_shared) s.values = prep.book<float>(s.rows * Blocks * s.value_words);
   if (!s.marks_shared) s.marks = prep.book<uint32_t>(s.rows * Blocks * s.mark_words);
@@ -252,7 +261,8 @@ void launch(const Launch& l) {
   const auto kernel = sample_rows<T, Blocks>;
   const size_t bytes = size_t(s.shared_words) * 4;
   if (bytes + sizeof(typename Row<Blocks>::Search::Shared) > 48 << 10)
-    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)),
+    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    int(shared_room<Blocks>(l.problem))),
                "sample");
   check_cuda(
       launch_clusters<Blocks>(false, kernel, unsigned(s.rows * Blocks), threads, bytes, stream_of(l), p, s),

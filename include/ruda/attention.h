@@ -217,8 +217,9 @@ typedef struct ruda_paged_attention_desc {
 
 /** Makes a plan for paged_attention. Deterministic; capturable. Unsplit or with fixed splits, a row's bits
  *  depend on its query and its history alone, not on the batch, the threads or the other queries; with AUTO
- *  also on the number of queries. Partials of fixed splits may take 64 MiB of workspace, above it
- *  RUDA_E_BUDGET. Source: Kwon et al., "PagedAttention", 2023; Dao, "FlashAttention-2", 2023.
+ *  also on the number of queries, on a GPU on the slots of the cache and the GPU's model too. Partials of
+ *  fixed splits may take 64 MiB of workspace, above it RUDA_E_BUDGET. Source: Kwon et al., "PagedAttention",
+ *  2023; Dao, "FlashAttention-2", 2023.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
  *  (scale, causal, splits, outputs), RUDA_E_BUDGET, RUDA_E_UNSUPPORTED. Execute adds RUDA_E_STATE (schedule
  *  never set) and RUDA_E_ARGUMENT (schedule of another geometry). [T] */

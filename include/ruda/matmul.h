@@ -62,9 +62,9 @@ typedef struct ruda_matmul_desc {
  *  cores (math not STRICT): 2^-9 * sum_k |a| |b| more; F32 operands with math TF32: as much more. An
  *  activation adds the error of its row in unary. Then one rounding to c.
  *  The bits of an element do not depend on the thread count nor on the other elements of its matrix, but may
- *  on m, n and k, and on a GPU also on its model and on NVIDIA's library. On processors with bf16
- *  instructions BF16 products treat subnormal operands, sums and results as zero. Infinities and NaN travel
- *  as in F32 arithmetic. Deterministic; capturable.
+ *  on m, n and k, and on a GPU also on strides and the alignment of addresses, on its model and on NVIDIA's
+ *  library. On processors with bf16 instructions BF16 products treat subnormal operands, sums and results as
+ *  zero. Infinities and NaN travel as in F32 arithmetic. Deterministic; capturable.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
  *  (a flag that is neither 0 nor 1, an unknown activation), RUDA_E_UNSUPPORTED. Source: the usual definition;
  *  broadcasting as in NumPy. [T] */
@@ -139,13 +139,13 @@ typedef struct ruda_matmul_block_desc {
  *  processors with BF16 instructions and on GPUs; the rest computes as STRICT. On the CPU the bits of an
  *  element depend on its row of x and of weights alone, on the processor's level, and on whether x has more
  *  than 4 rows, never on the thread count; on a GPU on its row of x and of weights, on n, k, the GPU's model,
- *  whether outer axes have one stride, and whether x has up to 4, 16, 64, 128 or more rows, the last also on
- *  how many and the version of NVIDIA's library. A row of x with NaN or Inf is STRICT if among up to 4. Where
- *  the scale of a block is not finite, elements that use it are Inf or NaN. With gamma, x stands for its
- *  exact normalised row, a bf16 x counts as F32, and (k / 2 + 6) u S is added. Where gated, with E_g and E_p
- *  those bounds of g and p: (1.1 E_g + 8 u |silu(g)|) (|p| + E_p) + |silu(g)| E_p. On a GPU the workspace of
- *  more than 16 rows may hold the weights as bf16. Deterministic; capturable. Source: the block formats of
- *  the GGUF project.
+ *  whether outer axes have one stride, whether rows of x, weights and gamma lie at multiples of 16 bytes, and
+ *  whether x has up to 4, 16, 64, 128 or more rows, the last also on how many, their stride and the version
+ *  of NVIDIA's library. A row of x with NaN or Inf is STRICT if among up to 4. Where the scale of a block is
+ *  not finite, elements that use it are Inf or NaN. With gamma, x stands for its exact normalised row, a bf16
+ *  x counts as F32, and (k / 2 + 6) u S is added. Where gated, with E_g and E_p those bounds of g and p: (1.1
+ *  E_g + 8 u |silu(g)|) (|p| + E_p) + |silu(g)| E_p. On a GPU the workspace of more than 16 rows may hold the
+ *  weights as bf16. Deterministic; capturable. Source: the block formats of the GGUF project.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
  *  (options, eps, gated, bias, reserved), RUDA_E_UNSUPPORTED. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_matmul_block_plan_create(ruda_context context,

@@ -241,10 +241,11 @@ typedef struct ruda_rope_attention_desc {
   }
 
 /** Makes a plan for rope_attention, which has no eager form. Deterministic; capturable; a row's bits depend
- *  on its token, its history and the number of rows. Where no kernel takes the problem, rope_append and
- *  paged_attention do. Execute fails and writes nothing with RUDA_E_STATE when the schedule was never set,
- *  with RUDA_E_ARGUMENT where paged_append does or a sequence has two queries, and with RUDA_E_OVERLAP where
- *  both caches are one tensor. Source: as rope, paged_append and paged_attention.
+ *  on its token, its history and the number of rows, on a GPU also on the slots of the cache and the GPU's
+ *  model. Where no kernel takes the problem, rope_append and paged_attention do. Execute fails and writes
+ *  nothing with RUDA_E_STATE when the schedule was never set, with RUDA_E_ARGUMENT where paged_append does or
+ *  a sequence has two queries, and with RUDA_E_OVERLAP where both caches are one tensor. Source: as rope,
+ *  paged_append and paged_attention.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
  *  (scale, a value of params), RUDA_E_UNSUPPORTED. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_rope_attention_plan_create(ruda_context context,

@@ -305,6 +305,40 @@ RUDA_TEST(ends_of_a_device_loop) {
   ruda_release(tokenizer);
 }
 
+// A token raised while steps run ahead: what was delivered stays, and the answer goes on from there.
+RUDA_TEST(cancel_of_a_device_loop) {
+  Chat chat(env);
+  chat.prompt({1, 2, 3});
+  struct State {
+    ruda_cancel cancel = nullptr;
+    int left = 6;
+  } state;
+  MUST(ruda_cancel_create(&state.cancel));
+  ruda_generate_options options = RUDA_GENERATE_OPTIONS_INIT;
+  options.max_new_tokens = 50;
+  options.cancel = state.cancel;
+  options.user = &state;
+  options.on_text = [](void* user, const char*, uint64_t, int32_t) -> int32_t {
+    auto& s = *static_cast<State*>(user);
+    if (--s.left == 0) ruda_cancel_request(s.cancel);
+    return 0;
+  };
+  uint32_t finish = 0;
+  std::vector<int32_t> expected{1, 2, 3, 0};
+  while (expected.size() < 9) expected.push_back(rule(expected.back()));
+  for (int i = 0; i < 2; ++i) {
+    const ruda_status status = ruda_session_generate(chat.session, &options, &finish);
+    CHECK(status == RUDA_E_CANCELLED, "call %d gave %s", i, ruda_status_name(status));
+    CHECK(chat.tokens() == expected, "call %d: %zu tokens", i, chat.tokens().size());
+  }
+  MUST(ruda_cancel_reset(state.cancel));
+  options.max_new_tokens = 3;
+  MUST(ruda_session_generate(chat.session, &options, &finish));
+  for (int i = 0; i < 3; ++i) expected.push_back(rule(expected.back()));
+  CHECK(chat.tokens() == expected, "the tokens after a cancelled answer are others");
+  ruda_release(state.cancel);
+}
+
 RUDA_TEST(faults_of_a_device_loop) {
   Chat chat(env);
   chat.prompt({1, 2, 3});

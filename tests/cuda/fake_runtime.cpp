@@ -55,7 +55,7 @@ struct CUmemPoolHandle_st {};
 namespace {
 
 cudaError_t last_error = cudaSuccess, next_launch = cudaSuccess, next_sync = cudaSuccess,
-            next_graph = cudaSuccess;
+            next_graph = cudaSuccess, next_record = cudaSuccess;
 uint64_t room = uint64_t(1) << 40;
 int device_count = 1, driver = 13000, device = 0, allocations = 0, host_blocks = 0, launches = 0, graphs = 0,
     peer_copies = 0, opened_pools = 0;
@@ -122,6 +122,8 @@ std::unordered_map<const void*, std::string>& kernel_names() {
   return names;
 }
 std::vector<std::pair<std::string, fake::Kernel>> kernels;
+constexpr int most_shared = 227 << 10;
+std::unordered_map<const void*, int> shared_bytes;  // that a kernel was allowed
 
 }  // namespace
 
@@ -137,6 +139,14 @@ int host_allocations() { return host_blocks; }
 void fail_next_launch(cudaError_t error) { next_launch = error; }
 void fail_next_sync(cudaError_t error) { next_sync = error; }
 void fail_next_graph(cudaError_t error) { next_graph = error; }
+void fail_next_record(cudaError_t error) { next_record = error; }
+int shared_allowed(const char* name) {
+  int least = -1;
+  for (const auto& [function, bytes] : shared_bytes)
+    if (kernel_names()[function].find(name) != std::string::npos && (least < 0 || bytes < least))
+      least = bytes;
+  return least;
+}
 int kernel_launches() { return launches; }
 int copies_between_devices() { return peer_copies; }
 void refuse_peers(bool refused) { peers_refused = refused; }
@@ -190,7 +200,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* out, cudaDeviceAttr which, int) {
-  *out = which == cudaDevAttrMemoryPoolsSupported ? 1 : 227 << 10;
+  *out = which == cudaDevAttrMemoryPoolsSupported ? 1 : most_shared;
   return cudaSuccess;
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* out, const void*) {
@@ -198,7 +208,12 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* out, const void*) {
   out->ptxVersion = out->binaryVersion = 90;
   return cudaSuccess;
 }
-cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute which, int value) {
+  if (which != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
+  if (value < 0 || value > most_shared) return give(cudaErrorInvalidValue);
+  shared_bytes[function] = value;
+  return cudaSuccess;
+}
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* out, unsigned) {
   *out = new CUevent_st;
@@ -212,6 +227,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (event->device != stream->device) return give(cudaErrorInvalidResourceHandle);
+  if (next_record != cudaSuccess) return give(std::exchange(next_record, cudaSuccess));
   auto record = std::make_shared<Record>();
   record->stream = stream;
   event->record = record;
@@ -331,8 +347,12 @@ cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stre
 }
 
 // What nvcc's host code calls.
-cudaError_t cudaLaunchKernel(const void* function, dim3, dim3, void** args, size_t, cudaStream_t stream) {
+cudaError_t cudaLaunchKernel(const void* function, dim3, dim3, void** args, size_t shared,
+                             cudaStream_t stream) {
   ++launches;
+  const auto allowed = shared_bytes.find(function);
+  if (shared > 48 << 10 && (allowed == shared_bytes.end() || shared > size_t(allowed->second)))
+    return give(cudaErrorInvalidValue);
   if (next_launch != cudaSuccess) return give(std::exchange(next_launch, cudaSuccess));
   const auto name = kernel_names().find(function);
   for (const auto& [part, kernel] : kernels)

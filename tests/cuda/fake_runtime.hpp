@@ -20,6 +20,7 @@ int host_allocations();
 void fail_next_launch(cudaError_t error);
 void fail_next_sync(cudaError_t error);
 void fail_next_graph(cudaError_t error);
+void fail_next_record(cudaError_t error);
 int kernel_launches();
 int graph_launches();
 // Copies from one device to another; refused ones fail as where the two have no way.
@@ -33,6 +34,9 @@ int live_blocks();
 // Empty = nothing again.
 using Kernel = std::function<std::function<void()>(void** args)>;
 void set_kernel(const char* name, Kernel kernel);
+// The dynamic shared memory that kernels whose mangled name holds `name` are allowed, the least of them; -1 =
+// none was set. A launch with more, and with more than 48 KiB, fails.
+int shared_allowed(const char* name);
 void set_devices(int count, int driver_version);
 
 }  // namespace fake

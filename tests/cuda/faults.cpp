@@ -172,6 +172,77 @@ RUDA_TEST(fault_found_by_waiting) {
   release({x, y, other});
 }
 
+// A copy that cannot be marked fails, and its pinned memory is there for the next.
+RUDA_TEST(copies_that_fail) {
+  const int64_t count = 4 << 20;  // in several pieces
+  ruda_tensor x = new_tensor(env.context, RUDA_F32, {count});
+  std::vector<float> values(size_t(count), 1.0f);
+  MUST(ruda_tensor_write(env.stream, x, values.data(), values.size() * sizeof(float)));
+  MUST(ruda_tensor_read(env.stream, x, values.data(), values.size() * sizeof(float)));
+  const int before = fake::host_allocations();
+  for (int i = 0; i < 40; ++i) {
+    fake::fail_next_record(cudaErrorMemoryAllocation);
+    CHECK_FAILS(ruda_tensor_read(env.stream, x, values.data(), values.size() * sizeof(float)),
+                RUDA_E_OOM_DEVICE, -1, "event");
+    fake::fail_next_record(cudaErrorMemoryAllocation);
+    CHECK_FAILS(ruda_tensor_write(env.stream, x, values.data(), values.size() * sizeof(float)),
+                RUDA_E_OOM_DEVICE, -1, "event");
+  }
+  CHECK(fake::host_allocations() == before, "%d pieces of pinned memory, %d before", fake::host_allocations(),
+        before);
+  MUST(ruda_tensor_read(env.stream, x, values.data(), values.size() * sizeof(float)));
+  ruda_release(x);
+}
+
+// Kernels are shared by plans: what one plan allows them in shared memory is enough for all.
+RUDA_TEST(shared_memory_of_several_plans) {
+  const int64_t rows = 8, n = 64;
+  struct Product {
+    Product(Env& env, int64_t k)
+        : x(new_tensor(env.context, RUDA_F32, {rows, k})),
+          weights(new_tensor(env.context, RUDA_Q4_0, {n, k})),
+          y(new_tensor(env.context, RUDA_F32, {rows, n})) {
+      const ruda_tensor_desc xd = desc_of(x), wd = desc_of(weights), yd = desc_of(y);
+      ruda_plan_options options = RUDA_PLAN_OPTIONS_INIT;
+      options.kernel = "cuda/matmul_block/staged_mma";
+      ruda_matmul_block_desc desc = RUDA_MATMUL_BLOCK_DESC_INIT;
+      desc.options = &options;
+      desc.x = &xd;
+      desc.weights = &wd;
+      desc.y = &yd;
+      MUST(ruda_matmul_block_plan_create(env.context, &desc, &plan));
+    }
+    ~Product() { release({x, weights, y, plan}); }
+    void run(Env& env) const {
+      const ruda_binding bindings[] = {{RUDA_MATMUL_BLOCK_X, RUDA_BIND_TENSOR, {x}},
+                                       {RUDA_MATMUL_BLOCK_WEIGHTS, RUDA_BIND_TENSOR, {weights}},
+                                       {RUDA_MATMUL_BLOCK_Y, RUDA_BIND_TENSOR, {y}}};
+      MUST(ruda_plan_execute(plan, env.stream, nullptr, bindings, 3, nullptr));
+    }
+    ruda_tensor x, weights, y;
+    ruda_plan plan = nullptr;
+  };
+  const Product large(env, 16384), small(env, 4096);
+  large.run(env);
+  small.run(env);
+  large.run(env);
+  MUST(ruda_stream_sync(env.stream));
+
+  const auto sample = [&](int64_t vocab) {
+    ruda_tensor logits = new_tensor(env.context, RUDA_F32, {1, vocab}),
+                params = new_tensor(env.context, RUDA_F64, {1, RUDA_SAMPLE_PARAM_COUNT}),
+                random = new_tensor(env.context, RUDA_U64, {1, 2}), tokens = nullptr;
+    MUST(ruda_sample(env.stream, logits, params, random, nullptr, nullptr, 0, &tokens));
+    MUST(ruda_stream_sync(env.stream));
+    release({logits, params, random, tokens});
+    return fake::shared_allowed("sample_rows");
+  };
+  const int most = sample(200000);
+  CHECK(most > 48 << 10, "sample is allowed %d bytes", most);
+  CHECK(sample(120000) == most, "sample is allowed %d bytes after fewer tokens, %d before", sample(120000),
+        most);
+}
+
 RUDA_TEST(wrapped_streams) {
   ruda_stream stream = nullptr;
   CHECK_FAILS(ruda_stream_wrap(env.context, nullptr, 0, &stream), RUDA_E_NULL, 1,

@@ -6,6 +6,8 @@
 #include "support/op_run.hpp"
 #include "support/paged.hpp"
 
+#include <ruda/ruda.h>
+
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -238,6 +240,62 @@ RUDA_TEST(index_outside_the_table) {
   MUST(ruda_embedding(env.stream, table, ids, RUDA_F32, &y));
   MUST(ruda_stream_sync(env.stream));
   release({table, ids, y});
+}
+
+// A cancelled answer keeps the tokens that were delivered, and goes on with those that it would have had.
+RUDA_TEST(answer_that_is_cancelled) {
+  const char* path = std::getenv("RUDA_TINY_MODEL");
+  if (!path) throw Skip("RUDA_TINY_MODEL does not name the model that the build makes");
+  ruda_store store = nullptr;
+  ruda_model model = nullptr;
+  MUST(ruda_store_open(path, nullptr, &store));
+  MUST(ruda_model_load(env.context, store, nullptr, &model));
+  struct State {
+    ruda_cancel cancel = nullptr;
+    int left = 0;
+  } state;
+  MUST(ruda_cancel_create(&state.cancel));
+  ruda_generate_options options = RUDA_GENERATE_OPTIONS_INIT;
+  options.cancel = state.cancel;
+  options.user = &state;
+  options.on_text = [](void* user, const char*, uint64_t, int32_t) -> int32_t {
+    auto& s = *static_cast<State*>(user);
+    if (--s.left == 0) ruda_cancel_request(s.cancel);
+    return 0;
+  };
+  const auto tokens = [](ruda_session session) {
+    std::vector<int32_t> list(4096);
+    uint64_t count = 0;
+    MUST(ruda_session_tokens(session, list.data(), list.size(), &count));
+    list.resize(count);
+    return list;
+  };
+  const int32_t prompt[] = {5, 6, 7};
+  uint32_t finish = 0;
+  ruda_session whole = nullptr;
+  MUST(ruda_session_create(model, nullptr, &whole));
+  MUST(ruda_session_prompt(whole, prompt, 3, nullptr, nullptr, nullptr));
+  options.max_new_tokens = 24;
+  MUST(ruda_session_generate(whole, &options, &finish));
+  const auto want = tokens(whole);
+  for (const size_t after : {size_t(1), size_t(2), size_t(7)}) {
+    if (want.size() < 3 + after + 1) continue;  // the model ended its answer before
+    ruda_session session = nullptr;
+    MUST(ruda_session_create(model, nullptr, &session));
+    MUST(ruda_session_prompt(session, prompt, 3, nullptr, nullptr, nullptr));
+    state.left = int(after);
+    const ruda_status status = ruda_session_generate(session, &options, &finish);
+    CHECK(status == RUDA_E_CANCELLED, "%s after %zu tokens", ruda_status_name(status), after);
+    CHECK(tokens(session) == std::vector<int32_t>(want.begin(), want.begin() + 3 + long(after)),
+          "a session that was cancelled after %zu tokens holds others", after);
+    MUST(ruda_cancel_reset(state.cancel));
+    options.max_new_tokens = want.size() - 3 - after;
+    MUST(ruda_session_generate(session, &options, &finish));
+    CHECK(tokens(session) == want, "another answer after a cancel at token %zu", after);
+    options.max_new_tokens = 24;
+    ruda_release(session);
+  }
+  release({whole, state.cancel, model, store});
 }
 
 RUDA_TEST(memory_runs_out_and_comes_back) {

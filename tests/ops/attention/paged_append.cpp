@@ -299,9 +299,19 @@ RUDA_TEST(paged_schedule_set_and_packed) {
   CHECK(info.generation == 1 && info.queries == 2 && info.sequences == 2, "facts after a set");
   CHECK(info.device_data == address, "the device address moved");
 
-  // The image at the fixed address.
-  if (env.settings.backend == RUDA_BACKEND_CPU) {
-    const auto* words = static_cast<const uint32_t*>(info.device_data);
+  // The image at the fixed address, in memory of the device.
+  {
+    const int64_t count = int64_t(info.tables_word) + 2 * 3;
+    ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
+    desc.dtype = RUDA_U32;
+    desc.rank = 1;
+    desc.shape = &count;
+    ruda_tensor image = nullptr;
+    std::vector<uint32_t> words(size_t(count), 0);
+    MUST(ruda_tensor_wrap(env.context, &desc, const_cast<void*>(address), words.size() * 4, nullptr, nullptr,
+                          &image));
+    MUST(ruda_tensor_read(env.stream, image, words.data(), words.size() * 4));
+    ruda_release(image);
     CHECK(words[0] == 2 && words[1] == 2, "counts of the image");
     CHECK(words[info.positions_word] == 4 && words[info.lengths_word] == 5, "arrays of the image");
     CHECK(words[info.tables_word + 3] == none && words[info.tables_word + 4] == 0, "tables of the image");

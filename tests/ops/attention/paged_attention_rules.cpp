@@ -3,8 +3,6 @@
 #include "support/objects.hpp"
 #include "support/paged_attention.hpp"
 
-#include <sys/mman.h>
-
 #include <cstring>
 
 using namespace ruda::test;
@@ -177,45 +175,6 @@ RUDA_TEST(paged_attention_batch_independence) {
         ruda_release(context);
       }
     }
-}
-
-// Page 70000 of pages with 32768 elements: offsets past 2^31 elements, in memory that exists only where it is
-// touched.
-RUDA_TEST(paged_attention_far_pages) {
-  if (env.settings.backend != RUDA_BACKEND_CPU) throw Skip("needs memory that is mapped on touch");
-  const int64_t pages = 70001, page_size = 256, dim = 128;
-  const uint64_t bytes = uint64_t(pages * page_size * dim) * 4;
-  void* memory =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) throw Skip("no address space");
-  auto* data = static_cast<float*>(memory) + uint64_t(70000) * page_size * dim;
-  for (int64_t i = 0; i < 2 * dim; ++i) data[i] = float(i);
-  const int64_t shape[] = {pages, page_size, 1, dim};
-  ruda_tensor_desc d = RUDA_TENSOR_DESC_INIT;
-  d.dtype = RUDA_F32;
-  d.rank = 4;
-  d.shape = shape;
-  ruda_tensor cache = nullptr, out = nullptr;
-  MUST(ruda_tensor_wrap(env.context, &d, memory, bytes, nullptr, nullptr, &cache));
-  Layout l;
-  l.pages = uint32_t(pages);
-  l.tables = {{70000}};
-  l.lengths = {2};
-  l.queries = {{0, 1}};
-  {
-    PagedCase paged(env, uint32_t(page_size), l);
-    OpRun op(env, "paged_attention");
-    op.input(Q, RUDA_F32, {1, 1, dim}, std::vector<double>(size_t(dim), 0));
-    MUST(ruda_paged_attention(env.stream, paged.schedule, op.tensor(Q), cache, cache, 1.0, 1, 0, &out,
-                              nullptr));
-    float got[128];
-    MUST(ruda_tensor_read(env.stream, out, got, sizeof got));
-    for (int64_t i = 0; i < dim; ++i)
-      CHECK(got[i] == float(i) + 64, "element %lld is %g", (long long)i, got[i]);
-  }
-  ruda_release(out);
-  ruda_release(cache);
-  munmap(memory, bytes);
 }
 
 // One plan and schedule through decode steps by advance.

@@ -1,6 +1,8 @@
 // tests/ops/elementwise/far_rows.cpp - every operator on rows that lie more than 2^31 elements apart.
 // SPDX-License-Identifier: Apache-2.0
+#include "support/objects.hpp"
 #include "support/op_run.hpp"
+#include "support/paged.hpp"
 
 #include <sys/mman.h>
 
@@ -12,29 +14,72 @@ namespace {
 
 constexpr int64_t cols = 64, stride = (int64_t(1) << 31) + 64;
 
-// Memory that exists only where it is touched.
+// Many bytes: on the CPU memory that exists, as zeros, only where it is touched; on a GPU memory of it.
 struct Sparse {
-  explicit Sparse(const Env& env, uint64_t wanted) : bytes(wanted) {
-    if (env.settings.backend != RUDA_BACKEND_CPU) throw Skip("needs memory that is mapped on touch");
-    data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (data == MAP_FAILED) throw Skip("no address space");
+  Sparse(const Env& env, uint64_t wanted) : env(env), bytes(wanted) {
+    if (env.settings.backend == RUDA_BACKEND_CPU) {
+      data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (data == MAP_FAILED) throw Skip("no address space");
+      return;
+    }
+    const int64_t count = int64_t(bytes);
+    ruda_tensor_desc d = RUDA_TENSOR_DESC_INIT;
+    d.dtype = RUDA_U8;
+    d.rank = 1;
+    d.shape = &count;
+    const ruda_status status = ruda_tensor_create(env.context, &d, &base);
+    if (status == RUDA_E_OOM_DEVICE) throw Skip(last_message());
+    MUST(status);
+    MUST(ruda_tensor_get_data(base, &data, nullptr));
   }
-  ~Sparse() { munmap(data, bytes); }
+  ~Sparse() {
+    ruda_stream_sync(env.stream);  // work on tensors of its memory, which it does not know
+    if (base)
+      ruda_release(base);
+    else
+      munmap(data, bytes);
+  }
   Sparse(const Sparse&) = delete;
   Sparse& operator=(const Sparse&) = delete;
 
-  ruda_tensor tensor(const Env& env, uint32_t dtype, std::vector<int64_t> shape,
-                     std::vector<int64_t> strides = {}) const {
+  // From element `first` of the memory on.
+  ruda_tensor tensor(uint32_t dtype, std::vector<int64_t> shape, std::vector<int64_t> strides = {},
+                     int64_t first = 0) const {
     ruda_tensor_desc d = RUDA_TENSOR_DESC_INIT;
     d.dtype = dtype;
     d.rank = uint32_t(shape.size());
     d.shape = shape.data();
     d.strides = strides.empty() ? nullptr : strides.data();
+    const uint64_t offset = uint64_t(first) * size_of(dtype);
     ruda_tensor t = nullptr;
-    MUST(ruda_tensor_wrap(env.context, &d, data, bytes, nullptr, nullptr, &t));
+    MUST(ruda_tensor_wrap(env.context, &d, static_cast<std::byte*>(data) + offset, bytes - offset, nullptr,
+                          nullptr, &t));
     return t;
   }
+  // All of it as zeros, which new pages of the host are by themselves.
+  void clear() const {
+    if (!base) return;
+    MUST(ruda_tensor_fill(env.stream, base, 0));
+    MUST(ruda_stream_sync(env.stream));
+  }
+  template <class T>
+  void put(uint32_t dtype, int64_t at, const std::vector<T>& values) const {
+    const ruda_tensor t = tensor(dtype, {int64_t(values.size())}, {}, at);
+    MUST(ruda_tensor_write(env.stream, t, values.data(), values.size() * sizeof(T)));
+    MUST(ruda_stream_sync(env.stream));
+    ruda_release(t);
+  }
+  template <class T>
+  std::vector<T> get(uint32_t dtype, int64_t at, int64_t count) const {
+    const ruda_tensor t = tensor(dtype, {count}, {}, at);
+    std::vector<T> values(static_cast<size_t>(count));
+    MUST(ruda_tensor_read(env.stream, t, values.data(), values.size() * sizeof(T)));
+    ruda_release(t);
+    return values;
+  }
 
+  const Env& env;
+  ruda_tensor base = nullptr;
   void* data = nullptr;
   uint64_t bytes;
 };
@@ -56,13 +101,10 @@ RUDA_TEST(far_rows_in) {
   const auto values = op.random_input(RUDA_RMS_NORM_X, RUDA_F32, {2, cols});
   op.random_input(RUDA_RMS_NORM_GAMMA, RUDA_F32, {cols});
   const ruda_tensor near = op.tensor(RUDA_RMS_NORM_X), gamma = op.tensor(RUDA_RMS_NORM_GAMMA);
-  auto* rows = static_cast<float*>(memory.data);
-  for (int64_t i = 0; i < cols; ++i) {
-    rows[i] = float(values[size_t(i)]);
-    rows[stride + i] = float(values[size_t(cols + i)]);
-  }
-  const ruda_tensor far = memory.tensor(env, RUDA_F32, {2, cols}, {stride, 1});
-  const ruda_tensor far_heads = memory.tensor(env, RUDA_F32, {2, 1, cols}, {stride, cols, 1});
+  memory.put(RUDA_F32, 0, std::vector<float>(values.begin(), values.begin() + cols));
+  memory.put(RUDA_F32, stride, std::vector<float>(values.begin() + cols, values.end()));
+  const ruda_tensor far = memory.tensor(RUDA_F32, {2, cols}, {stride, 1});
+  const ruda_tensor far_heads = memory.tensor(RUDA_F32, {2, 1, cols}, {stride, cols, 1});
   ruda_tensor near_heads = nullptr;
   const int64_t heads[] = {2, 1, cols};
   MUST(ruda_tensor_view(near, heads, 3, &near_heads));
@@ -129,15 +171,18 @@ RUDA_TEST(far_rows_out) {
   const Sparse memory(env, uint64_t(stride + cols) * 4);
   OpRun op(env, "copy");
   const auto values = op.random_input(RUDA_COPY_X, RUDA_F32, {2, cols});
-  const ruda_tensor far = memory.tensor(env, RUDA_F32, {2, cols}, {stride, 1});
-  const auto* rows = static_cast<const float*>(memory.data);
+  const ruda_tensor far = memory.tensor(RUDA_F32, {2, cols}, {stride, 1});
+  const std::vector<float> first(values.begin(), values.begin() + cols),
+      second(values.begin() + cols, values.end());
+  const std::vector<float> threes(size_t(cols), 3.0f);
   MUST(ruda_tensor_copy(env.stream, op.tensor(RUDA_COPY_X), far));
-  for (int64_t i = 0; i < cols; ++i)
-    CHECK(rows[i] == float(values[size_t(i)]) && rows[stride + i] == float(values[size_t(cols + i)]),
-          "copy: column %lld", (long long)i);
+  MUST(ruda_stream_sync(env.stream));
+  CHECK(memory.get<float>(RUDA_F32, 0, cols) == first, "copy: the first row");
+  CHECK(memory.get<float>(RUDA_F32, stride, cols) == second, "copy: the second row");
   MUST(ruda_tensor_fill(env.stream, far, 3));
-  for (int64_t i = 0; i < cols; ++i)
-    CHECK(rows[i] == 3 && rows[stride + i] == 3, "fill: column %lld", (long long)i);
+  MUST(ruda_stream_sync(env.stream));
+  CHECK(memory.get<float>(RUDA_F32, 0, cols) == threes, "fill: the first row");
+  CHECK(memory.get<float>(RUDA_F32, stride, cols) == threes, "fill: the second row");
   ruda_release(far);
 }
 
@@ -145,10 +190,10 @@ RUDA_TEST(far_rows_out) {
 RUDA_TEST(far_rows_of_a_table) {
   const int64_t rows = 262144, width = 8960;
   const Sparse memory(env, uint64_t(rows * width) * 2);
-  auto* data = static_cast<uint16_t*>(memory.data);
-  data[262143 * width + 5] = 0x3C00;  // 1 in F16
-  data[239674 * width + 6] = 0x4000;  // 2
-  const ruda_tensor table = memory.tensor(env, RUDA_F16, {rows, width});
+  memory.clear();
+  memory.put<uint16_t>(RUDA_F16, 262143 * width + 5, {0x3C00});  // 1
+  memory.put<uint16_t>(RUDA_F16, 239674 * width + 6, {0x4000});  // 2
+  const ruda_tensor table = memory.tensor(RUDA_F16, {rows, width});
   OpRun ids(env, "embedding");
   ids.input(RUDA_EMBEDDING_IDS, RUDA_I64, {3}, {262143, 239674, 0});
   ruda_tensor y = nullptr;
@@ -163,14 +208,16 @@ RUDA_TEST(far_rows_of_a_table) {
   ruda_release(table);
 }
 
-// 2^31 + 8 elements in one tensor: two gigabytes, so not by default.
+// 2^31 + 8 elements in one tensor: two gigabytes and two more, which a GPU has and a host not always.
 RUDA_TEST(far_rows_of_one_tensor) {
-  if (env.settings.level < 2) throw Skip("takes 4 GiB of memory, from --level 2 on");
+  if (env.settings.backend == RUDA_BACKEND_CPU && env.settings.level < 2)
+    throw Skip("takes 4 GiB of memory, from --level 2 on");
   const int64_t count = (int64_t(1) << 31) + 8, place = count - 3;
-  const Sparse memory(env, uint64_t(count));
-  static_cast<int8_t*>(memory.data)[place] = 5;
-  const ruda_tensor x = memory.tensor(env, RUDA_I8, {count});
-  ruda_tensor sum = nullptr, at = nullptr, y = nullptr;
+  const Sparse memory(env, uint64_t(count)), out(env, uint64_t(count));
+  memory.clear();
+  memory.put<int8_t>(RUDA_I8, place, {5});
+  const ruda_tensor x = memory.tensor(RUDA_I8, {count}), y = out.tensor(RUDA_I8, {count});
+  ruda_tensor sum = nullptr, at = nullptr;
   int64_t got = 0;
   MUST(ruda_reduce(env.stream, x, RUDA_REDUCE_SUM, 0, 0, &sum));
   MUST(ruda_tensor_read(env.stream, sum, &got, sizeof got));
@@ -178,10 +225,48 @@ RUDA_TEST(far_rows_of_one_tensor) {
   MUST(ruda_reduce(env.stream, x, RUDA_REDUCE_ARGMAX, 0, 0, &at));
   MUST(ruda_tensor_read(env.stream, at, &got, sizeof got));
   CHECK(got == place, "the largest is at %lld", (long long)got);
-  MUST(ruda_unary(env.stream, x, RUDA_UNARY_NEG, &y));
-  void* data = nullptr;
-  MUST(ruda_tensor_get_data(y, &data, nullptr));
-  CHECK(static_cast<const int8_t*>(data)[place] == -5 && static_cast<const int8_t*>(data)[place + 1] == 0,
+  ruda_unary_desc desc = RUDA_UNARY_DESC_INIT;
+  const ruda_tensor_desc like = desc_of(x);
+  desc.op = RUDA_UNARY_NEG;
+  desc.x = desc.y = &like;
+  ruda_plan plan = nullptr;
+  MUST(ruda_unary_plan_create(env.context, &desc, &plan));
+  const ruda_binding bindings[] = {{RUDA_UNARY_X, RUDA_BIND_TENSOR, {x}},
+                                   {RUDA_UNARY_Y, RUDA_BIND_TENSOR, {y}}};
+  MUST(ruda_plan_execute(plan, env.stream, nullptr, bindings, 2, nullptr));
+  MUST(ruda_stream_sync(env.stream));
+  CHECK((out.get<int8_t>(RUDA_I8, place - 1, 3) == std::vector<int8_t>{0, -5, 0}),
         "the end of a long tensor is another");
-  for (ruda_tensor t : {sum, at, y, x}) ruda_release(t);
+  for (void* handle : std::initializer_list<void*>{sum, at, y, x, plan}) ruda_release(handle);
+}
+
+// Page 70000 of pages with 32768 elements.
+RUDA_TEST(far_pages_of_a_cache) {
+  const int64_t pages = 70001, page_size = 256, dim = 128;
+  const Sparse memory(env, uint64_t(pages * page_size * dim) * 4);
+  std::vector<float> keys;
+  for (int64_t i = 0; i < 2 * dim; ++i) keys.push_back(float(i));
+  memory.put(RUDA_F32, 70000 * page_size * dim, keys);
+  const ruda_tensor cache = memory.tensor(RUDA_F32, {pages, page_size, 1, dim});
+  Layout l;
+  l.pages = uint32_t(pages);
+  l.tables = {{70000}};
+  l.lengths = {2};
+  l.queries = {{0, 1}};
+  ruda_tensor out = nullptr;
+  {
+    PagedCase paged(env, uint32_t(page_size), l);
+    OpRun op(env, "paged_attention");
+    op.input(RUDA_PAGED_ATTENTION_Q, RUDA_F32, {1, 1, dim}, std::vector<double>(size_t(dim), 0));
+    for (const uint32_t splits : {0u, 2u}) {
+      MUST(ruda_paged_attention(env.stream, paged.schedule, op.tensor(RUDA_PAGED_ATTENTION_Q), cache, cache,
+                                1.0, 1, splits, &out, nullptr));
+      float got[128];
+      MUST(ruda_tensor_read(env.stream, out, got, sizeof got));
+      for (int64_t i = 0; i < dim; ++i)
+        CHECK(got[i] == float(i) + 64, "splits %u: element %lld is %g", splits, (long long)i, got[i]);
+      ruda_release(out);
+    }
+  }
+  ruda_release(cache);
 }

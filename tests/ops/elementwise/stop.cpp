@@ -35,7 +35,10 @@ struct Work {
     int64_t count = 1;
     for (const int64_t extent : shape) count *= extent;
     uint32_t state = slot + 1;
-    void* data = data_of(t);
+    uint64_t bytes = 0;
+    MUST(ruda_tensor_get_data(t, nullptr, &bytes));
+    std::vector<uint8_t> values(bytes);
+    void* data = values.data();
     for (int64_t i = 0; i < count; ++i) {
       state = state * 1664525u + 1013904223u;
       const uint32_t bits = state >> 20;  // 12 random bits
@@ -48,6 +51,7 @@ struct Work {
       else if (dtype == RUDA_F8E4M3)
         static_cast<uint8_t*>(data)[i] = uint8_t((bits & 0x80) | 0x30 | (bits & 0x7));
     }
+    MUST(ruda_tensor_write(env.stream, t, values.data(), bytes));
     if (repeat) {
       ruda_tensor view = nullptr;
       MUST(ruda_tensor_broadcast(t, whole.data(), uint32_t(whole.size()), &view));
@@ -89,11 +93,11 @@ struct Work {
     return status;
   }
   std::vector<uint8_t> result() const {
-    void* data = nullptr;
     uint64_t bytes = 0;
-    MUST(ruda_tensor_get_data(out, &data, &bytes));
-    const auto* from = static_cast<const uint8_t*>(data);
-    return {from, from + bytes};
+    MUST(ruda_tensor_get_data(out, nullptr, &bytes));
+    std::vector<uint8_t> values(bytes);
+    MUST(ruda_tensor_read(env.stream, out, values.data(), bytes));
+    return values;
   }
 
   Env& env;
@@ -296,8 +300,55 @@ void check_stops(Env& env, const Case& c) {
 
 }  // namespace
 
+// A call whose token is raised, or whose time is over, writes nothing; then its stream and objects serve on.
+RUDA_TEST(stopped_calls_write_nothing) {
+  // Kernels of the library's own.
+  ruda_plan_options tiles = RUDA_PLAN_OPTIONS_INIT, mma = RUDA_PLAN_OPTIONS_INIT;
+  if (env.settings.backend == RUDA_BACKEND_CUDA)
+    tiles.kernel = "cuda/matmul/tiles", mma.kernel = "cuda/matmul/mma";
+  const struct {
+    const char* name;
+    std::function<ruda_status(Work&)> make;
+  } calls[] = {
+      {"embedding", [](Work& w) { return embed(w, nullptr, 1000); }},
+      {"matmul", [&](Work& w) { return multiply(w, &tiles, RUDA_F32, 64, 100, 256, true); }},
+      {"matmul of BF16", [&](Work& w) { return multiply(w, &mma, RUDA_BF16, 256, 256, 256, true); }},
+      {"paged_attention", [](Work& w) { return attend(w, nullptr, 1 << 10, 4, 4); }},
+      {"rope_attention", [](Work& w) { return attend_rotated(w, nullptr, 1 << 10); }},
+      {"sample", [](Work& w) { return choose(w, nullptr, 4); }},
+      {"reduce", [](Work& w) { return total(w, nullptr, 4); }},
+  };
+  for (const auto& call : calls) {
+    set_case(call.name);
+    Work work(env);
+    MUST(call.make(work));
+    double seconds = 0;
+    MUST(work.run(nullptr, seconds));
+    const std::vector<uint8_t> want = work.result(), marks(want.size(), 0x5A);
+    MUST(ruda_tensor_write(env.stream, work.out, marks.data(), marks.size()));
+
+    ruda_exec_opts stop{sizeof stop, 0, nullptr, 1};
+    ruda_status status = work.run(&stop, seconds);
+    CHECK(status == RUDA_E_TIMEOUT, "a call of a nanosecond gave %s", ruda_status_name(status));
+    stop.timeout_ns = 0;
+    MUST(ruda_cancel_create(&stop.cancel));
+    work.owned.push_back(stop.cancel);
+    MUST(ruda_cancel_request(stop.cancel));
+    status = work.run(&stop, seconds);
+    CHECK(status == RUDA_E_CANCELLED, "a call with a raised token gave %s", ruda_status_name(status));
+    MUST(ruda_stream_sync(env.stream));
+    CHECK(work.result() == marks, "a call that was stopped at once wrote");
+
+    MUST(ruda_cancel_reset(stop.cancel));
+    stop.timeout_ns = uint64_t(60) * 1000000000;
+    MUST(work.run(&stop, seconds));
+    CHECK(work.result() == want, "other bits with a token that is not raised and time left");
+  }
+}
+
+// Inside a call: a GPU looks between launches, so that what it was given runs to its end.
 RUDA_TEST(long_calls_stop) {
-  if (env.settings.backend != RUDA_BACKEND_CPU) throw Skip("the CPU's kernels");
+  if (env.settings.backend != RUDA_BACKEND_CPU) throw Skip("a launch on a GPU is not stopped half way");
   for (const Case& c : cases)
     if (env.settings.kernel.empty() || env.settings.kernel == c.kernel) check_stops(env, c);
 }
