@@ -1,6 +1,8 @@
 /* examples/c/chat.c - asks a language model: one question with --prompt, or a conversation line by line. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _POSIX_C_SOURCE 200809L /* getline */
+/* Answers go to stdout, all else to stderr: progress where that is a terminal, and "> " where stdin is one
+ * too. */
+#define _POSIX_C_SOURCE 200809L /* getline, isatty */
 #include <ruda/ruda.h>
 
 #include <errno.h>
@@ -9,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static const char usage[] =
     "usage: ruda-chat --model FILE.gguf [options]\n"
@@ -41,7 +44,7 @@ typedef struct chat {
   uint64_t count, capacity;
   char* answer; /* of the turn in progress */
   size_t answer_bytes;
-  int quiet;
+  int progress; /* shown */
 } chat;
 
 static ruda_cancel interrupt; /* raised by Ctrl-C */
@@ -163,14 +166,14 @@ static double seconds(void) {
 static int32_t show_loading(void* user, uint64_t done, uint64_t total) {
   static unsigned shown;
   const unsigned percent = total ? (unsigned)(done * 100 / total) : 100;
-  if (!((chat*)user)->quiet && percent / 10 != shown) fprintf(stderr, "\rloading %3u %%", percent);
+  if (((chat*)user)->progress && percent / 10 != shown) fprintf(stderr, "\rloading %3u %%", percent);
   shown = percent / 10;
   return 0;
 }
 
 /* Prompts that take a moment show how far they are. */
 static int32_t show_reading(void* user, uint64_t done, uint64_t total) {
-  if (((chat*)user)->quiet || total <= 1024) return 0;
+  if (!((chat*)user)->progress || total <= 1024) return 0;
   fprintf(stderr, "\rreading %3u %%", (unsigned)(done * 100 / total));
   if (done == total) fprintf(stderr, "\r             \r");
   return 0;
@@ -310,7 +313,7 @@ static int load(chat* c, const options* o) {
   if (ruda_context_create(&context, &c->context)) return fail("context");
   if (ruda_store_open(o->model, NULL, &store)) return fail("model");
   status = ruda_model_load(c->context, store, &model, &c->model);
-  if (!o->quiet) fprintf(stderr, "\r             \r");
+  if (c->progress) fprintf(stderr, "\r             \r");
   ruda_release(store);
   if (status != RUDA_OK) return fail("model");
   if (ruda_model_get_tokenizer(c->model, &c->tokenizer)) return fail("tokenizer");
@@ -326,12 +329,13 @@ static int load(chat* c, const options* o) {
 }
 
 static int converse(chat* c, const options* o) {
+  const int asks = c->progress && isatty(STDIN_FILENO);
   char* line = NULL;
   size_t capacity = 0;
   int result = 0;
   while (result != 1) {
     ssize_t n;
-    if (!o->quiet) fprintf(stderr, "> ");
+    if (asks) fprintf(stderr, "> ");
     n = getline(&line, &capacity, stdin);
     if (n < 0) break;
     while (n && (line[n - 1] == '\n' || line[n - 1] == '\r')) line[--n] = 0;
@@ -353,7 +357,7 @@ int main(int argc, char** argv) {
   o.max_tokens = 512;
   result = parse(argc, argv, &o);
   if (result >= 0) return result;
-  c.quiet = o.quiet;
+  c.progress = !o.quiet && isatty(STDERR_FILENO);
   if (ruda_cancel_create(&interrupt)) return fail("cancel token");
   signal(SIGINT, on_interrupt);
   result = load(&c, &o);

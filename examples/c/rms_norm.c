@@ -51,7 +51,7 @@ static int run(objects* o) {
   norm.x = &rows, norm.gamma = &scale, norm.eps = 1e-5;
   if (ruda_rms_norm_plan_create(o->context, &norm, &o->plan)) return fail();
   if (ruda_plan_explain(o->plan, text, sizeof text, NULL)) return fail();
-  fputs(text, stdout);
+  puts(text);
   bound[0].slot = RUDA_RMS_NORM_X, bound[0].kind = RUDA_BIND_TENSOR, bound[0].v.handle = o->x;
   bound[1].slot = RUDA_RMS_NORM_GAMMA, bound[1].kind = RUDA_BIND_TENSOR, bound[1].v.handle = o->gamma;
   bound[2].slot = RUDA_RMS_NORM_Y, bound[2].kind = RUDA_BIND_TENSOR, bound[2].v.handle = o->z;

@@ -123,7 +123,7 @@ def main():
     options = parse(sys.argv[1:])
     start = time.time()
     with ruda.Context(options["backend"], host_threads=options["threads"]) as ctx:
-        progress = None if options["quiet"] else show_loading
+        progress = show_loading if sys.stderr.isatty() and not options["quiet"] else None
         with ruda.Model.load(ctx, options["model"], progress=progress) as model:
             with model.session(token_capacity=options["context"]) as session:
                 session.set_sampling(
@@ -137,7 +137,8 @@ def main():
                 if not options["quiet"]:
                     size = f"{model.parameter_count / 1e6:.0f} M parameters"
                     took = time.time() - start
-                    print(f"\r{model.name}: {size}, on {ctx.device_name}, {took:.2f} s", file=sys.stderr)
+                    begin = "\r" if progress else ""  # over the progress
+                    print(f"{begin}{model.name}: {size}, on {ctx.device_name}, {took:.2f} s", file=sys.stderr)
                 messages = [{"role": "system", "content": options["system"]}] if options["system"] else []
                 if options["prompt"] is not None:
                     messages.append({"role": "user", "content": options["prompt"]})

@@ -100,18 +100,32 @@ RUDA_API ruda_status RUDA_CALL ruda_plan_get_slot(ruda_plan plan, uint32_t slot,
  *  RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK, RUDA_E_DEVICE, RUDA_E_CAPTURE_UNSAFE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_plan_warm(ruda_plan plan, ruda_stream stream) RUDA_NX;
 
-/** Writes which kernel was chosen and, line by line, why each better one declined. What the kernel chose for
- *  itself stands behind it in brackets. On the CPU that may be the level of the process, such as "(amx)":
- *  the kernel runs the best code it has up to that level. Same buffer rule as ruda_backend_report, but
- *  out_needed may be NULL.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [I] */
+/** Writes which kernel was chosen and why, in lines; no newline ends the text. What belongs to a heading
+ *  stands below it, two spaces in:
+ *
+ *      copy: cpu/copy/rows
+ *      declined before it:
+ *        cpu/copy/memory: strided
+ *      operands:
+ *        x: F32 [3, 8] strided
+ *        y: F32 [3, 8]
+ *      workspace: 0 bytes
+ *
+ *  The first line holds operator and kernel, in brackets what the kernel chose for itself: on the CPU that
+ *  may be the level of the process, up to which the kernel runs the best code it has. "declined before it:"
+ *  is there where a kernel declined, with the reason of each. With the option autotune it is "declined:", and
+ *  before it comes "autotune: " and how the choice came about, with the time of each kernel that accepted. An
+ *  operand that is no tensor has its kind: "double", "int64", or the name of an object's kind. Names, reasons
+ *  and what stands in brackets may change from version to version. Same buffer rule as ruda_backend_report,
+ *  but out_needed may be NULL. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [I] */
 RUDA_API ruda_status RUDA_CALL ruda_plan_explain(ruda_plan plan, char* text, uint64_t capacity,
                                                  uint64_t* out_needed) RUDA_NX;
 
 /** Runs a plan on a stream with the values bound to its slots. Every slot that is not optional is bound once;
  *  a tensor's dtype, shape and strides are those that the plan was made for. Outputs may not overlap other
  *  operands unless the operator's page allows it; no operand may overlap the bytes of the workspace that the
- *  plan needs. workspace NULL = drawn from the context. On any error before submission nothing is written.
+ *  plan needs. Bytes between the rows of a strided tensor are not its own. workspace NULL = drawn from the
+ *  context. On any error before submission nothing is written.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (slot unknown, bound twice, missing, wrong kind,
  *  an integer that no double holds, read-only output, other context), RUDA_E_SHAPE, RUDA_E_DTYPE,
  *  RUDA_E_OVERLAP, RUDA_E_INDEX (CPU), RUDA_E_STATE (a bound object is not ready), RUDA_E_STRUCT_TOO_NEW,

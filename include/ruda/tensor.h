@@ -62,8 +62,9 @@ enum {
 };
 
 /** Shape, strides and dtype of a tensor. `shape` and `strides` have `rank` entries, in elements, row-major
- *  order (last axis fastest). strides NULL = contiguous. The stride of an axis of extent 0 or 1 means nothing
- *  and is not checked. What the headers say of the others:
+ *  order (last axis fastest). strides NULL = contiguous. Strides that mean nothing are not checked: that of
+ *  an axis of extent 1, and all of a tensor without elements. The tensor has those of a contiguous one in
+ *  their place, so that it fits any plan of its shape. What the headers say of the others:
  *
  *  any       0, which repeats an element, and negative ones, which walk backward, among them: operands that
  *            are read. Such tensors are views: ruda_tensor_slice, ruda_tensor_broadcast

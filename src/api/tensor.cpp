@@ -192,7 +192,7 @@ ruda_status ruda_tensor_broadcast(ruda_tensor tensor, const int64_t* shape, uint
                RUDA_E_SHAPE, 1, "shape[%u] is %lld, the last axis of %s cannot be repeated", rank - 1,
                (long long)shape[rank - 1], dtype_name(from.dtype));
     const Layout layout = make_layout(from.dtype, shape, strides, int(rank), true, 1, "shape");
-    *out = make_view(t, layout, 0, repeats).detach<ruda_tensor>();
+    *out = make_view(t, layout, 0, repeats && layout.elements).detach<ruda_tensor>();
   });
 }
 

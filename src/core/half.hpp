@@ -1,4 +1,4 @@
-// src/core/half.hpp - conversions of single f16 and bf16 values, round to nearest even.
+// src/core/half.hpp - conversions of single f16 and bf16 values, round to nearest even, one NaN.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "core/dtype.hpp"
@@ -23,13 +23,13 @@ inline float to_float(f16 x) {
 
 inline bf16 to_bf16(float x) {
   const uint32_t u = std::bit_cast<uint32_t>(x);
-  if (x != x) return {uint16_t(u >> 16 | 0x40)};
+  if (x != x) return {0x7FC0};
   return {uint16_t((u + ((u >> 16) & 1) + 0x7FFF) >> 16)};
 }
 
 inline f16 to_f16(float x) {
   const uint32_t u = std::bit_cast<uint32_t>(x), sign = u >> 16 & 0x8000, magnitude = u & 0x7FFFFFFF;
-  if (magnitude > 0x7F800000) return {uint16_t(sign | 0x7E00 | (magnitude >> 13 & 0x3FF))};
+  if (magnitude > 0x7F800000) return {0x7E00};
   if (magnitude >= 0x477FF000) return {uint16_t(sign | 0x7C00)};
   // Adding 0.5 puts the last bit of an f16 subnormal at the last bit of the sum, which the addition rounds.
   if (magnitude < 0x38800000)

@@ -1,10 +1,10 @@
 // src/plan/execute.cpp - the checks between a caller's bindings and a kernel.
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/program.hpp"
+#include "tensor/overlap.hpp"
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 #include <utility>
 
 namespace ruda {
@@ -12,35 +12,6 @@ namespace {
 
 constexpr int arg_workspace = 2, arg_bindings = 3;
 constexpr uint32_t max_slots = 32;
-
-struct Span {
-  const std::byte* begin;
-  const std::byte* end;
-  bool overlaps(const Span& other) const { return begin < other.end && other.begin < end; }
-};
-
-// Columns of one matrix: rows of two tensors may interleave without sharing a byte, as two halves of a wider
-// one do. A row is what the last axes hold without a gap.
-bool rows_interleave(const Tensor& a, const Tensor& b) {
-  int64_t pitch = 0, width[2];
-  const Tensor* tensors[] = {&a, &b};
-  for (int t = 0; t < 2; ++t) {
-    const Layout& layout = tensors[t]->layout();
-    const DtypeInfo& info = dtype_info(layout.dtype);
-    int64_t dense = 1;
-    for (int axis = layout.rank - 1; axis >= 0; --axis) {
-      if (layout.shape[axis] <= 1) continue;
-      if (layout.strides[axis] == dense)
-        dense *= layout.shape[axis];
-      else
-        pitch = std::gcd(pitch, layout.strides[axis] / info.block_elements * info.block_bytes);
-    }
-    width[t] = std::max<int64_t>(dense / info.block_elements, 1) * info.block_bytes;
-  }
-  if (pitch == 0) return false;
-  const int64_t distance = (b.data() - a.data()) % pitch, from = distance < 0 ? distance + pitch : distance;
-  return from >= width[0] && from + width[1] <= pitch;
-}
 
 [[noreturn]] void fail_layout(uint32_t index, const Operand& operand, const Layout& found) {
   const Layout& want = *operand.layout;
@@ -91,9 +62,8 @@ double exact_double(const ruda_binding& binding, uint32_t index, const Operand& 
 // Memory of an output meets that of another operand: legal for the very tensor where the operator allows it,
 // and where no byte is shared.
 void check_overlap(const Problem& problem, int out, const Tensor& output, int s, const Tensor& other) {
-  if (!output.layout().elements || !other.layout().elements) return;
   const bool same = output.data() == other.data() && &output.layout() == &other.layout();
-  RUDA_CHECK((same && (problem.operands[size_t(out)].may_alias >> s & 1)) || rows_interleave(output, other),
+  RUDA_CHECK((same && (problem.operands[size_t(out)].may_alias >> s & 1)) || !share_bytes(output, other),
              RUDA_E_OVERLAP, arg_bindings, "%s: memory of %s overlaps %s", problem.op->name,
              problem.operands[size_t(out)].name, problem.operands[size_t(s)].name);
 }
@@ -133,10 +103,9 @@ inline void check_bindings(const Program& program, Stream& stream, const ruda_bi
     }
     if (operand.is_tensor()) {
       Tensor& tensor = check_tensor(program, stream, binding, i, operand);
-      const Layout& layout = tensor.layout();
       tensors[slot] = &tensor;
       slots[slot].data = tensor.data();
-      spans[slot] = {tensor.data() + layout.low_bytes, tensor.data() + layout.high_bytes};
+      spans[slot] = span_of(tensor);
       bound_tensors |= 1u << slot;
     } else if (operand.role == Role::handle) {
       auto* cell = static_cast<Cell*>(binding.v.handle);
@@ -181,10 +150,9 @@ void check_scratch(const Problem& problem, const Workspace& workspace, uint64_t 
   const std::byte* const data = workspace.storage->data();
   const Span scratch{data, data + needed};
   for (uint32_t s = 0; s < problem.operands.size(); ++s) {
-    if (!tensors[s]) continue;
-    const Layout& layout = tensors[s]->layout();
-    const Span span{tensors[s]->data() + layout.low_bytes, tensors[s]->data() + layout.high_bytes};
-    RUDA_CHECK(span.begin == span.end || !span.overlaps(scratch), RUDA_E_OVERLAP, arg_workspace,
+    if (!tensors[s] || !span_of(*tensors[s]).overlaps(scratch)) [[likely]]
+      continue;
+    RUDA_CHECK(!shares_bytes(*tensors[s], scratch), RUDA_E_OVERLAP, arg_workspace,
                "%s: memory of the workspace overlaps %s", problem.op->name, problem.operands[s].name);
   }
 }

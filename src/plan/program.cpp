@@ -54,7 +54,7 @@ std::shared_ptr<const Program> Program::build(Problem&& problem) {
       if (!p.autotune) break;
       continue;
     }
-    program->trail_ += std::string("  ") + kernel.name + ": " + verdict + "\n";
+    program->declined_.push_back(std::string(kernel.name) + ": " + verdict);
   }
   if (!program->candidates_.empty()) {
     program->chosen_.store(&program->candidates_[0], std::memory_order_release);
@@ -67,9 +67,8 @@ std::shared_ptr<const Program> Program::build(Problem&& problem) {
   RUDA_CHECK(named, RUDA_E_ARGUMENT, arg_desc,
              "%s: options.kernel is \"%s\", which this backend does not have; it has %s", p.op->name,
              p.forced_kernel.c_str(), names.c_str());
-  std::string reasons;  // a line each in the trail, here between semicolons
-  for (size_t at = 0, end; (end = program->trail_.find('\n', at)) != std::string::npos; at = end + 1)
-    reasons += (reasons.empty() ? "" : "; ") + program->trail_.substr(at + 2, end - at - 2);
+  std::string reasons;
+  for (const std::string& reason : program->declined_) reasons += (reasons.empty() ? "" : "; ") + reason;
   fail(RUDA_E_UNSUPPORTED, -1, "%s: no kernel takes the problem: %s", p.op->name, reasons.c_str());
 }
 
@@ -94,23 +93,31 @@ std::string Program::explain() const {
   const Candidate& use = chosen();
   std::string text = std::string(problem_.op->name) + ": " + use.kernel->name;
   if (!use.prepared.note_.empty()) text += " (" + use.prepared.note_ + ")";
-  text += "\n";
+  // Headings start their line; what belongs to one stands below it, indented.
+  const auto item = [&](const std::string& line) { text += "\n  " + line; };
   if (problem_.autotune) {
-    text += "autotune: " + (tuned_ ? tune_note_ : "not timed yet, the first that accepts") + "\n";
+    text += "\nautotune: " + (tuned_ ? tune_note_ : "not timed yet, the first that accepts");
     for (const Candidate& candidate : candidates_)
-      text += std::string("  ") + candidate.kernel->name +
-              (candidate.seconds > 0 ? format(": %.3f us", candidate.seconds * 1e6) : ": not timed") +
-              (&candidate == &use ? " (chosen)\n" : "\n");
+      item(candidate.kernel->name +
+           (candidate.seconds > 0 ? format(": %.3f us", candidate.seconds * 1e6) : ": not timed") +
+           (&candidate == &use ? " (chosen)" : ""));
   }
-  if (!trail_.empty())
-    text += std::string(problem_.autotune ? "declined:\n" : "declined before it:\n") + trail_;
+  if (!declined_.empty()) text += problem_.autotune ? "\ndeclined:" : "\ndeclined before it:";
+  for (const std::string& reason : declined_) item(reason);
+  text += "\noperands:";
   for (const Operand& operand : problem_.operands) {
-    if (!operand.is_tensor() || !operand.present) continue;
-    text += std::string("  ") + operand.name + ": " + dtype_name(operand.dtype()) + " " +
-            operand.layout->shape_text() + (operand.layout->contiguous ? "" : " strided") + "\n";
+    if (!operand.present) continue;
+    std::string what;
+    if (operand.is_tensor())
+      what = dtype_name(operand.dtype()) + (" " + operand.layout->shape_text()) +
+             (operand.layout->contiguous ? "" : " strided");
+    else if (operand.role == Role::handle)
+      what = kind_name(operand.kind);
+    else
+      what = operand.role == Role::scalar_f64 ? "double" : "int64";
+    item(std::string(operand.name) + ": " + what);
   }
-  text += "workspace: " + std::to_string(workspace_bytes_) + " bytes\n";
-  return text;
+  return text + "\nworkspace: " + std::to_string(workspace_bytes_) + " bytes";
 }
 
 Scratch::Scratch(Stream& stream, uint64_t bytes) : stream_(stream), bytes_(bytes) {

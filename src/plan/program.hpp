@@ -60,7 +60,7 @@ class Program : public std::enable_shared_from_this<Program> {
   mutable std::atomic<const Candidate*> chosen_{nullptr};
   uint64_t workspace_bytes_ = 0;
   uint32_t required_slots_ = 0, output_slots_ = 0;
-  std::string trail_;
+  std::vector<std::string> declined_;  // "kernel: reason" each
   mutable Turn tuning_;
   mutable bool tuned_ = false;
   mutable std::string tune_note_;    // how the choice came about

@@ -90,7 +90,8 @@ Layout make_layout(uint32_t dtype, const int64_t* shape, const int64_t* strides,
     RUDA_CHECK(rank >= 1 && layout.shape[rank - 1] % block == 0, RUDA_E_SHAPE, arg,
                "%s: last extent of %s is %lld, expected a multiple of %lld", name, info->name,
                rank ? (long long)layout.shape[rank - 1] : 1LL, (long long)block);
-  if (strides) {
+  // The strides of a tensor without elements mean nothing: one layout a shape, whatever they are.
+  if (strides && !empty) {
     for (int i = 0; i < rank; ++i) {
       if (layout.shape[i] <= 1) continue;  // the stride of an axis with one element means nothing
       RUDA_CHECK(allow_views || strides[i] >= 0, RUDA_E_SHAPE, arg,
@@ -102,7 +103,6 @@ Layout make_layout(uint32_t dtype, const int64_t* shape, const int64_t* strides,
       layout.strides[i] = strides[i];
     }
   }
-  if (empty) layout.contiguous = true;
   int64_t low = 0, high = 0;
   for (int i = 0; i < rank && !empty; ++i) {
     int64_t reach;

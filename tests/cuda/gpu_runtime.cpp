@@ -209,7 +209,7 @@ RUDA_TEST(autotune_on_the_gpu) {
   MUST(ruda_plan_explain(plan, text, sizeof text, nullptr));
   CHECK(std::strstr(text, "autotune: "), "%s", text);
   CHECK(!std::strstr(text, "not timed yet"), "%s", text);
-  std::printf("%s", text);
+  std::printf("%s\n", text);
   std::vector<float> ones(size_t(n * n), 1.0f), got(size_t(n * n));
   ruda_tensor a = make_filled(env, {n, n}, ones), b = make_filled(env, {n, n}, ones),
               c = new_tensor(env.context, RUDA_F32, {n, n});

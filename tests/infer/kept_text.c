@@ -1,50 +1,15 @@
 /* tests/infer/kept_text.c - text held back for a stop text outlives an early end of generation. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <ruda/ruda.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define OK(call) assert_int_equal((call), RUDA_OK)
+#include "infer/tiny_session.h"
 
 enum { how_many = 6, most = 12 }; /* tokens until the early end, in all */
 
 typedef struct fixture {
-  ruda_context context;
-  ruda_store store;
-  ruda_model model;
-  ruda_session session;
+  tiny_session tiny;
   ruda_cancel cancel;
   char all[4096], stop[4100]; /* the whole answer, the stop text */
   const char* stops[1];
 } fixture;
-
-typedef struct collected {
-  char text[4096];
-  size_t bytes;
-  int calls, stop_after;
-  ruda_cancel cancel;
-} collected;
-
-/* At the call `stop_after`: the cancel is requested, or generation ended where there is none. */
-static int32_t collect(void* user, const char* text, uint64_t bytes, int32_t token) {
-  collected* c = user;
-  (void)token;
-  memcpy(c->text + c->bytes, text, bytes);
-  c->bytes += bytes;
-  c->text[c->bytes] = 0;
-  if (++c->calls != c->stop_after) return 0;
-  if (!c->cancel) return 1;
-  OK(ruda_cancel_request(c->cancel));
-  return 0;
-}
 
 static ruda_status generate(fixture* f, collected* c, uint64_t tokens, int stops, uint32_t* finish) {
   ruda_generate_options options = RUDA_GENERATE_OPTIONS_INIT;
@@ -54,27 +19,22 @@ static ruda_status generate(fixture* f, collected* c, uint64_t tokens, int stops
   options.stops = f->stops;
   options.stop_count = stops ? 1 : 0;
   options.cancel = c->cancel;
-  return ruda_session_generate(f->session, &options, finish);
+  return ruda_session_generate(f->tiny.session, &options, finish);
 }
 
 static void prompt(fixture* f) {
   const int32_t tokens[4] = {10, 20, 30, 40};
-  OK(ruda_session_rewind(f->session, 0));
-  OK(ruda_session_prompt(f->session, tokens, 4, NULL, NULL, NULL));
+  OK(ruda_session_rewind(f->tiny.session, 0));
+  OK(ruda_session_prompt(f->tiny.session, tokens, 4, NULL, NULL, NULL));
 }
 
 static int setup(void** state) {
   static fixture f;
-  ruda_context_desc desc = RUDA_CONTEXT_DESC_INIT;
   collected all = {.stop_after = 0};
   uint32_t finish = 0;
   memset(&f, 0, sizeof f);
   f.stops[0] = f.stop;
-  desc.backend = RUDA_BACKEND_CPU;
-  OK(ruda_context_create(&desc, &f.context));
-  OK(ruda_store_open(getenv("RUDA_TINY_MODEL"), NULL, &f.store));
-  OK(ruda_model_load(f.context, f.store, NULL, &f.model));
-  OK(ruda_session_create(f.model, NULL, &f.session));
+  open_tiny_session(&f.tiny);
   OK(ruda_cancel_create(&f.cancel));
   prompt(&f);
   OK(generate(&f, &all, most, 0, &finish));
@@ -90,10 +50,7 @@ static int setup(void** state) {
 static int teardown(void** state) {
   fixture* f = *state;
   OK(ruda_release(f->cancel));
-  OK(ruda_release(f->session));
-  OK(ruda_release(f->model));
-  OK(ruda_release(f->store));
-  OK(ruda_release(f->context));
+  close_tiny_session(&f->tiny);
   return 0;
 }
 
@@ -137,16 +94,16 @@ static void pulling_gives_it(void** state) {
     end_early(f, by_cancel);
     /* A buffer that may be too short takes no token and no text. */
     strcpy(text, "as it was");
-    assert_int_equal(ruda_session_next_text(f->session, text, 1025, &needed, &token), RUDA_E_ARGUMENT);
+    assert_int_equal(ruda_session_next_text(f->tiny.session, text, 1025, &needed, &token), RUDA_E_ARGUMENT);
     assert_true(needed > 1025 + how_many && needed <= sizeof text);
-    assert_int_equal(ruda_session_next_text(f->session, text, needed - 1, NULL, NULL), RUDA_E_ARGUMENT);
-    assert_int_equal(ruda_session_flush_text(f->session, text, 1025, NULL), RUDA_E_ARGUMENT);
+    assert_int_equal(ruda_session_next_text(f->tiny.session, text, needed - 1, NULL, NULL), RUDA_E_ARGUMENT);
+    assert_int_equal(ruda_session_flush_text(f->tiny.session, text, 1025, NULL), RUDA_E_ARGUMENT);
     assert_string_equal(text, "as it was");
-    OK(ruda_session_tokens(f->session, NULL, 0, &count));
+    OK(ruda_session_tokens(f->tiny.session, NULL, 0, &count));
     assert_int_equal(count, 4 + how_many);
-    OK(ruda_session_next_text(f->session, text, needed, &needed, &token));
+    OK(ruda_session_next_text(f->tiny.session, text, needed, &needed, &token));
     (void)collect(&c, text, needed - 1, token);
-    OK(ruda_session_next_text(f->session, text, 1025, &needed, &token));
+    OK(ruda_session_next_text(f->tiny.session, text, 1025, &needed, &token));
     (void)collect(&c, text, needed - 1, token);
     OK(generate(f, &c, most - how_many - 2, 0, NULL));
     assert_string_equal(c.text, f->all);
@@ -158,11 +115,11 @@ static void flush_gives_it_once(void** state) {
   char text[2048] = "";
   uint64_t needed = 0;
   end_early(f, 1);
-  OK(ruda_session_flush_text(f->session, text, sizeof text, &needed));
+  OK(ruda_session_flush_text(f->tiny.session, text, sizeof text, &needed));
   assert_true(needed > how_many);
   /* the last character may be one that was not finished */
   assert_int_equal(strncmp(text, f->all, needed > 4 ? needed - 4 : 0), 0);
-  OK(ruda_session_flush_text(f->session, text, 1025, &needed));
+  OK(ruda_session_flush_text(f->tiny.session, text, 1025, &needed));
   assert_int_equal(needed, 1);
 }
 
@@ -174,10 +131,10 @@ static void prompt_and_rewind_forget_it(void** state) {
   for (int way = 0; way < 2; ++way) {
     end_early(f, 0);
     if (way)
-      OK(ruda_session_prompt(f->session, tokens, 4, NULL, NULL, NULL));
+      OK(ruda_session_prompt(f->tiny.session, tokens, 4, NULL, NULL, NULL));
     else
-      OK(ruda_session_rewind(f->session, 4));
-    OK(ruda_session_flush_text(f->session, text, sizeof text, &needed));
+      OK(ruda_session_rewind(f->tiny.session, 4));
+    OK(ruda_session_flush_text(f->tiny.session, text, sizeof text, &needed));
     assert_int_equal(needed, 1);
   }
 }
@@ -208,8 +165,8 @@ static void pieces_keep_their_space(void** state) {
   collected all = {.stop_after = 0};
   uint32_t finish = 0;
   OK(ruda_store_open(getenv("RUDA_SCORED_MODEL"), NULL, &store));
-  OK(ruda_model_load(f->context, store, NULL, &model));
-  OK(ruda_session_create(model, NULL, &scored.session));
+  OK(ruda_model_load(f->tiny.context, store, NULL, &model));
+  OK(ruda_session_create(model, NULL, &scored.tiny.session));
   prompt(&scored);
   OK(generate(&scored, &all, most, 0, &finish));
   assert_non_null(strchr(all.text, ' '));
@@ -220,7 +177,7 @@ static void pieces_keep_their_space(void** state) {
     OK(generate(&scored, &c, (uint64_t)(most - first), 0, &finish));
     assert_string_equal(c.text, all.text);
   }
-  OK(ruda_release(scored.session));
+  OK(ruda_release(scored.tiny.session));
   OK(ruda_release(model));
   OK(ruda_release(store));
 }

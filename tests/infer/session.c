@@ -1,61 +1,23 @@
 /* tests/infer/session.c - sessions on a small random model: prompts, tokens, text, stops, cancelling, errors.
  */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <ruda/ruda.h>
+#include "infer/tiny_session.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <pthread.h>
 #include <unistd.h>
 
-#define OK(call) assert_int_equal((call), RUDA_OK)
-
-typedef struct fixture {
-  ruda_context context;
-  ruda_store store;
-  ruda_model model;
-  ruda_tokenizer tokenizer;
-  ruda_session session;
-} fixture;
-
-static const char* message(void) {
-  static ruda_error_info info;
-  info.struct_size = sizeof info;
-  ruda_last_error(&info);
-  return info.message;
-}
+typedef tiny_session fixture;
 
 static int setup(void** state) {
   fixture* f = calloc(1, sizeof *f);
-  ruda_context_desc desc = RUDA_CONTEXT_DESC_INIT;
-  const char* path = getenv("RUDA_TINY_MODEL");
-  desc.backend = RUDA_BACKEND_CPU;
-  OK(ruda_context_create(&desc, &f->context));
-  OK(ruda_store_open(path, NULL, &f->store));
-  OK(ruda_model_load(f->context, f->store, NULL, &f->model));
-  OK(ruda_model_get_tokenizer(f->model, &f->tokenizer));
-  OK(ruda_session_create(f->model, NULL, &f->session));
+  open_tiny_session(f);
   *state = f;
   return 0;
 }
 
 static int teardown(void** state) {
   fixture* f = *state;
-  uint64_t live = 0;
-  ruda_release(f->session);
-  ruda_release(f->store);
-  ruda_release(f->model);
-  ruda_release(f->tokenizer);
-  OK(ruda_context_live_objects(f->context, &live));
-  assert_int_equal(live, 0);
-  ruda_release(f->context);
+  close_tiny_session(f);
   free(f);
   return 0;
 }
@@ -175,22 +137,7 @@ static void rewind_and_tokens(void** state) {
   assert_int_equal(count, 4);
   assert_int_equal(ruda_session_logits(f->session, logits, 266), RUDA_E_STATE);
   assert_int_equal(ruda_session_rewind(f->session, 5), RUDA_E_ARGUMENT);
-  assert_non_null(strstr(message(), "holds 4"));
-}
-
-typedef struct collected {
-  char text[4096];
-  size_t bytes;
-  int calls, stop_after;
-} collected;
-
-static int32_t collect(void* user, const char* text, uint64_t bytes, int32_t token) {
-  collected* c = user;
-  (void)token;
-  memcpy(c->text + c->bytes, text, bytes);
-  c->bytes += bytes;
-  c->text[c->bytes] = 0;
-  return ++c->calls == c->stop_after;
+  assert_non_null(strstr(expect_message(), "holds 4"));
 }
 
 static void generate_delivers_what_next_text_gives(void** state) {
@@ -280,7 +227,7 @@ static void try_session(ruda_session session) {
   uint64_t count = 0;
   int32_t token = 0;
   assert_int_equal(ruda_session_next(session, &token), RUDA_E_STATE);
-  assert_non_null(strstr(message(), "used from within its own callback"));
+  assert_non_null(strstr(expect_message(), "used from within its own callback"));
   assert_int_equal(ruda_session_prompt(session, &token, 1, NULL, NULL, NULL), RUDA_E_STATE);
   assert_int_equal(ruda_session_rewind(session, 0), RUDA_E_STATE);
   assert_int_equal(ruda_session_tokens(session, NULL, 0, &count), RUDA_E_STATE);
@@ -332,7 +279,7 @@ static void options_out_of_range(void** state) {
     ruda_sampling sampling = RUDA_SAMPLING_INIT;
     sampling.repetition_penalty = bad[i];
     assert_int_equal(ruda_session_set_sampling(f->session, &sampling), RUDA_E_ARGUMENT);
-    assert_non_null(strstr(message(), "sampling.repetition_penalty is"));
+    assert_non_null(strstr(expect_message(), "sampling.repetition_penalty is"));
     sampling.repetition_penalty = 0;
     sampling.temperature = bad[i];
     assert_int_equal(ruda_session_set_sampling(f->session, &sampling), RUDA_E_ARGUMENT);
@@ -344,7 +291,7 @@ static void options_out_of_range(void** state) {
   for (i = 0; i < 4; ++i) {
     options.stops = &stops[i];
     assert_int_equal(ruda_session_generate(f->session, &options, NULL), RUDA_E_ARGUMENT);
-    assert_non_null(strstr(message(), "options.stops[0]"));
+    assert_non_null(strstr(expect_message(), "options.stops[0]"));
   }
 }
 
@@ -448,7 +395,7 @@ static void capacity_ends_generation(void** state) {
   sampling.seed = 3;
   OK(ruda_session_set_sampling(session, &sampling));
   assert_int_equal(ruda_session_prompt(session, prompt, 17, NULL, NULL, NULL), RUDA_E_ARGUMENT);
-  assert_non_null(strstr(message(), "the prompt has 17 tokens, the session room for 16"));
+  assert_non_null(strstr(expect_message(), "the prompt has 17 tokens, the session room for 16"));
   OK(ruda_session_prompt(session, prompt, 8, NULL, NULL, NULL));
   OK(ruda_session_generate(session, NULL, &finish));
   info_of(session, &info);
@@ -500,10 +447,10 @@ static void errors(void** state) {
   assert_int_equal(ruda_session_next(f->session, &token), RUDA_E_STATE);
   assert_int_equal(ruda_session_logits(f->session, logits, 4), RUDA_E_SHAPE);
   assert_int_equal(ruda_session_prompt(f->session, bad, 2, NULL, NULL, NULL), RUDA_E_INDEX);
-  assert_non_null(strstr(message(), "tokens[1] is 266, the vocabulary has 266"));
+  assert_non_null(strstr(expect_message(), "tokens[1] is 266, the vocabulary has 266"));
   assert_int_equal(ruda_session_prompt(f->session, bad, 0, NULL, NULL, NULL), RUDA_E_ARGUMENT);
   assert_int_equal(ruda_session_prompt_chat(f->session, NULL, 0, NULL, NULL, NULL, NULL), RUDA_E_ARGUMENT);
-  assert_non_null(strstr(message(), "count is 0, expected at least 1 message"));
+  assert_non_null(strstr(expect_message(), "count is 0, expected at least 1 message"));
   assert_int_equal(ruda_session_prompt(f->session, NULL, 2, NULL, NULL, NULL), RUDA_E_NULL);
   assert_int_equal(ruda_session_next_text(f->session, small, sizeof small, NULL, NULL), RUDA_E_ARGUMENT);
   assert_int_equal(ruda_session_flush_text(f->session, small, sizeof small, NULL), RUDA_E_ARGUMENT);

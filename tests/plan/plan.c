@@ -31,6 +31,77 @@ static void describes_a_plan(void** state) {
   OK(ruda_release(plan));
 }
 
+/* The text of explain as lines without their newlines; the last has none. */
+static uint64_t lines_of(ruda_plan plan, char* text, uint64_t capacity, const char** lines, uint64_t most) {
+  uint64_t count = 0;
+  OK(ruda_plan_explain(plan, text, capacity, NULL));
+  assert_true(*text && text[strlen(text) - 1] != '\n');
+  for (char* at = text; at; ++count) {
+    assert_true(count < most);
+    lines[count] = at;
+    at = strchr(at, '\n');
+    if (at) *at++ = 0;
+  }
+  return count;
+}
+
+/* Headings start their line, what belongs to one is two spaces in: no operand stands below the kernels. */
+static void explains_in_sections(void** state) {
+  (void)state;
+  static const int64_t few[2] = {3, 8}, wide[2] = {16, 1};
+  const ruda_tensor_desc dense = tensor_desc(RUDA_F32, 2, few);
+  ruda_tensor_desc strided = dense;
+  char text[4096];
+  const char* lines[32];
+  strided.strides = wide;
+  /* copy declines the kernels for dense memory. */
+  ruda_copy_desc copy = RUDA_COPY_DESC_INIT;
+  ruda_plan plan = NULL;
+  copy.x = &strided;
+  copy.y = &dense;
+  OK(ruda_copy_plan_create(context, &copy, &plan));
+  uint64_t count = lines_of(plan, text, sizeof text, lines, 32), at = 2;
+  assert_true(strncmp(lines[0], "copy: cpu/copy/", 15) == 0);
+  assert_string_equal(lines[1], "declined before it:");
+  for (; strncmp(lines[at], "  cpu/copy/", 11) == 0; ++at) assert_non_null(strstr(lines[at], ": "));
+  assert_true(at > 2);
+  assert_string_equal(lines[at], "operands:");
+  assert_string_equal(lines[at + 1], "  x: F32 [3, 8] strided");
+  assert_string_equal(lines[at + 2], "  y: F32 [3, 8]");
+  assert_string_equal(lines[at + 3], "workspace: 0 bytes");
+  assert_int_equal(count, at + 4);
+  OK(ruda_release(plan));
+
+  /* Scalars, objects; nothing declined, no section for it. Autotune has one. */
+  ruda_binary_desc binary = RUDA_BINARY_DESC_INIT;
+  binary.op = RUDA_BINARY_ADD;
+  binary.a = &dense;
+  OK(ruda_binary_plan_create(context, &binary, &plan));
+  count = lines_of(plan, text, sizeof text, lines, 32);
+  assert_string_equal(lines[1], "operands:");
+  assert_string_equal(lines[2], "  a: F32 [3, 8]");
+  assert_string_equal(lines[count - 2], "  scalar: double");
+  OK(ruda_release(plan));
+  static const int64_t rows[3] = {4, 2, 16}, pages[4] = {8, 16, 2, 16};
+  const ruda_tensor_desc k = tensor_desc(RUDA_F32, 3, rows), cache = tensor_desc(RUDA_F32, 4, pages);
+  ruda_plan_options options = RUDA_PLAN_OPTIONS_INIT;
+  ruda_paged_append_desc append = RUDA_PAGED_APPEND_DESC_INIT;
+  options.autotune = 1;
+  append.options = &options;
+  append.k = &k;
+  append.k_cache = &cache;
+  OK(ruda_paged_append_plan_create(context, &append, &plan));
+  count = lines_of(plan, text, sizeof text, lines, 32);
+  assert_string_equal(lines[1], "autotune: not timed yet, the first that accepts");
+  for (at = 2; strncmp(lines[at], "  cpu/paged_append/", 19) == 0;) ++at;
+  assert_true(at > 2 && strstr(lines[2], ": not timed (chosen)"));
+  assert_string_equal(lines[at], "operands:");
+  int schedules = 0;
+  while (++at + 1 < count) schedules += strcmp(lines[at], "  schedule: paged_schedule") == 0;
+  assert_int_equal(schedules, 1);
+  OK(ruda_release(plan));
+}
+
 static void explains_a_plan(void** state) {
   (void)state;
   ruda_plan plan = new_rms_norm(context, 3, 8);
@@ -42,7 +113,7 @@ static void explains_a_plan(void** state) {
   assert_int_equal(strlen(text) + 1, needed);
   assert_true(strncmp(text, "rms_norm: cpu/rms_norm/", 23) == 0);
   assert_non_null(strstr(text, "  x: F32 [3, 8]\n"));
-  assert_non_null(strstr(text, "workspace: 0 bytes\n"));
+  assert_non_null(strstr(text, "\nworkspace: 0 bytes"));
   FAILS(ruda_plan_explain(plan, NULL, 4, NULL), RUDA_E_NULL, 1, "text is NULL with capacity 4");
   OK(ruda_release(plan));
 }
@@ -178,9 +249,9 @@ static void warms_a_plan(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(describes_a_plan), cmocka_unit_test(explains_a_plan),
-      cmocka_unit_test(lists_operators),  cmocka_unit_test(checks_options),
-      cmocka_unit_test(warms_a_plan),
+      cmocka_unit_test(describes_a_plan),     cmocka_unit_test(explains_a_plan),
+      cmocka_unit_test(explains_in_sections), cmocka_unit_test(lists_operators),
+      cmocka_unit_test(checks_options),       cmocka_unit_test(warms_a_plan),
   };
   return cmocka_run_group_tests_name("plan", tests, setup, teardown);
 }

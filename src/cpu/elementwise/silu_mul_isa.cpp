@@ -11,15 +11,21 @@ RUDA_INLINE F32 stored(F32 v, const float*) { return v; }
 RUDA_INLINE F32 stored(F32 v, const f16*) { return from_f16(to_f16(v)); }
 RUDA_INLINE F32 stored(F32 v, const bf16*) { return from_bf16(to_bf16(v)); }
 
+// Both factors may be NaN: which of them a product gives is the compiler's choice.
+template <class T>
+RUDA_INLINE F32 silu_mul(F32 gate, F32 up, const T* of) {
+  return one_nan(stored(silu(gate), of) * up);
+}
+
 template <class T>
 void silu_mul_row(const void* gate_data, const void* up_data, void* y_data, int64_t count) {
   const T* gate = static_cast<const T*>(gate_data);
   const T* up = static_cast<const T*>(up_data);
   T* y = static_cast<T*>(y_data);
   const int64_t whole = count / lanes * lanes;
-  for (int64_t i = 0; i < whole; i += lanes) store(y + i, stored(silu(load(gate + i)), gate) * load(up + i));
+  for (int64_t i = 0; i < whole; i += lanes) store(y + i, silu_mul(load(gate + i), load(up + i), gate));
   if (const int tail = int(count - whole))
-    store(y + whole, stored(silu(load(gate + whole, tail)), gate) * load(up + whole, tail), tail);
+    store(y + whole, silu_mul(load(gate + whole, tail), load(up + whole, tail), gate), tail);
 }
 
 }  // namespace

@@ -19,8 +19,10 @@ RUDA_INLINE F32 tan(F32 x) {
   F32 s, c;
   sincos_reduced(x, s, c);
   F32 r = s / c;
-  if (!sincos_in_range(x)) [[unlikely]]
-    for (int i = 0; i < lanes; i++) r[i] = __builtin_tanf(x[i]);
+  for (uint32_t far = sincos_far(x); far; far &= far - 1) {
+    const int i = __builtin_ctz(far);
+    r[i] = __builtin_tanf(x[i]);
+  }
   return select(equal(x, zero()), x, r);
 }
 

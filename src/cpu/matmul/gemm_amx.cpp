@@ -113,7 +113,8 @@ RUDA_INLINE void finish_some(Finish& f, int count) {
   for (; count > 0 && f.next < tile_rows; count--, f.next++) {
     F32 low = load(f.sums + f.next * 32), high = load(f.sums + f.next * 32 + 16);
     if (f.bias) low = low + load(f.bias), high = high + load(f.bias + 16);
-    const __m512bh both = _mm512_cvtne2ps_pbh(high, low);
+    // One NaN, as at the edges, where stores round.
+    const __m512bh both = _mm512_cvtne2ps_pbh(one_nan(high), one_nan(low));
     __builtin_memcpy(f.out + f.next * f.out_stride, &both, sizeof both);
   }
 }

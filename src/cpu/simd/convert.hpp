@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stores round to nearest even; what overflows becomes infinity, subnormal results are exact to their last
-// bit, a NaN stays a NaN, is made quiet and keeps its sign. The bf16 instruction of AVX-512 is not used: it
-// flushes subnormals.
+// bit. Every NaN becomes the same one, 0x7e00 or 0x7fc0: which of two an operation passes on is the
+// compiler's choice, and may differ between a loop and its last turn. The bf16 instruction of AVX-512 is not
+// used: it flushes subnormals.
 #pragma once
 #include "cpu/simd/vec.hpp"
 
@@ -67,6 +68,9 @@ RUDA_INLINE U16 narrow(U32 a) {
 #endif
 }
 
+// Every NaN made the same one, for results of which two operands may have been NaN.
+RUDA_INLINE F32 one_nan(F32 a) { return select(is_nan(a), from_bits(set_u32(0x7fc00000u)), a); }
+
 // ---- bf16
 
 RUDA_INLINE F32 from_bf16(U16 a) { return from_bits(widen(a) << 16); }
@@ -74,7 +78,7 @@ RUDA_INLINE F32 from_bf16(U16 a) { return from_bits(widen(a) << 16); }
 RUDA_INLINE U16 to_bf16(F32 a) {
   const U32 u = ubits(a);
   const U32 rounded = (u + (((u >> 16) & 1u) + 0x7fffu)) >> 16;
-  return narrow(select(is_nan(a), (u >> 16) | 0x40u, rounded));
+  return narrow(select(is_nan(a), set_u32(0x7fc0u), rounded));
 }
 
 // ---- f16
@@ -99,9 +103,9 @@ RUDA_INLINE F32 from_f16(U16 a) {
 
 RUDA_INLINE U16 to_f16(F32 a) {
 #if RUDA_SIMD_AVX512
-  return (U16)_mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  return (U16)_mm512_cvtps_ph(one_nan(a), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 #elif RUDA_SIMD_AVX2
-  return (U16)_mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  return (U16)_mm256_cvtps_ph(one_nan(a), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 #else
   const U32 u = ubits(a), sign = (u >> 16) & 0x8000u, magnitude = u & 0x7fffffffu;
   const U32 normal = (magnitude - (112u << 23) + (((magnitude >> 13) & 1u) + 0xfffu)) >> 13;
@@ -109,8 +113,7 @@ RUDA_INLINE U16 to_f16(F32 a) {
   const U32 small = ubits(abs(a) + set(0.5f)) - 0x3f000000u;
   U32 r = select(less(magnitude, set_u32(0x38800000u)), small, normal);
   r = select(greater_equal(magnitude, set_u32(0x477ff000u)), set_u32(0x7c00u), r);
-  r = select(greater(magnitude, set_u32(0x7f800000u)), ((magnitude >> 13) & 0x3ffu) | 0x7e00u, r);
-  return narrow(r | sign);
+  return narrow(select(greater(magnitude, set_u32(0x7f800000u)), set_u32(0x7e00u), r | sign));
 #endif
 }
 

@@ -32,22 +32,27 @@ RUDA_INLINE void sincos_reduced(F32 x, F32& sin_of, F32& cos_of) {
   cos_of = from_bits(ubits(b) ^ (((U32)(quadrant + 1) & 2u) << 30));
 }
 
-// Larger arguments, infinities and NaN go through the C library.
-RUDA_INLINE bool sincos_in_range(F32 x) { return all(less_equal(abs(x), set(8192.0f))); }
+// Larger arguments, infinities and NaN, a bit a lane: these lanes alone go through the C library, so that an
+// element does not depend on its neighbours.
+RUDA_INLINE uint32_t sincos_far(F32 x) { return mask_bits(mask_not(less_equal(abs(x), set(8192.0f)))); }
 
 RUDA_INLINE F32 sin(F32 x) {
   F32 s, c;
   sincos_reduced(x, s, c);
-  if (!sincos_in_range(x)) [[unlikely]]
-    for (int i = 0; i < lanes; i++) s[i] = __builtin_sinf(x[i]);
+  for (uint32_t far = sincos_far(x); far; far &= far - 1) {
+    const int i = __builtin_ctz(far);
+    s[i] = __builtin_sinf(x[i]);
+  }
   return select(equal(x, zero()), x, s);  // keeps the sign of zero
 }
 
 RUDA_INLINE F32 cos(F32 x) {
   F32 s, c;
   sincos_reduced(x, s, c);
-  if (!sincos_in_range(x)) [[unlikely]]
-    for (int i = 0; i < lanes; i++) c[i] = __builtin_cosf(x[i]);
+  for (uint32_t far = sincos_far(x); far; far &= far - 1) {
+    const int i = __builtin_ctz(far);
+    c[i] = __builtin_cosf(x[i]);
+  }
   return c;
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/contract.hpp"
 #include "plan/eager.hpp"
+#include "tensor/overlap.hpp"
 
 #include <ruda/elementwise.h>
 
@@ -96,11 +97,6 @@ void cast(ruda_stream stream, ruda_tensor tensor, uint32_t dtype, uint32_t overf
   check_conversion(t.layout().dtype, dtype, 2);
   check_overflow(overflow, dtype, 3);
   *out = copy_new(s, tensor, dtype, overflow).detach<ruda_tensor>();
-}
-
-bool overlap(const Tensor& a, const Tensor& b) {
-  return a.data() + a.layout().low_bytes < b.data() + b.layout().high_bytes &&
-         b.data() + b.layout().low_bytes < a.data() + a.layout().high_bytes;
 }
 
 // From a tensor of another context into one of the stream's.
@@ -254,7 +250,7 @@ ruda_status ruda_tensor_copy(ruda_stream stream, ruda_tensor from, ruda_tensor t
                b.layout().shape_text().c_str(), a.layout().shape_text().c_str());
     if (transfer) return ops::transfer(s, a, b);
     ops::check_conversion(a.layout().dtype, b.layout().dtype, 2);
-    RUDA_CHECK(!ops::overlap(a, b), RUDA_E_OVERLAP, 2, "to: memory overlaps from");
+    RUDA_CHECK(!share_bytes(a, b), RUDA_E_OVERLAP, 2, "to: memory overlaps from");
     ops::copy_into(s, from, to);
   });
 }

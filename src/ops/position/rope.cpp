@@ -80,11 +80,17 @@ extern "C" ruda_status ruda_rope_frequencies(const ruda_rope_params* params, dou
   return guard(__func__, [&] {
     if (out_factor) *out_factor = 0;
     const ruda_rope_params p = struct_in(params, 0, "params");
-    RUDA_CHECK(count >= 0 && count <= INT32_MAX && (!p.rotary_dim || p.rotary_dim == 2 * count), RUDA_E_SHAPE,
-               2, "count is %lld, expected rotary_dim / 2, which is %lld", (long long)count,
+    RUDA_CHECK(p.rotary_dim >= 0 && p.rotary_dim % 2 == 0, RUDA_E_SHAPE, 0,
+               "rotary_dim is %lld, expected even and 0 or more", (long long)p.rotary_dim);
+    RUDA_CHECK(!p.rotary_dim || p.rotary_dim / 2 == count, RUDA_E_SHAPE, 2,
+               "count is %lld, expected rotary_dim / 2, which is %lld", (long long)count,
                (long long)(p.rotary_dim / 2));
-    const ops::RopeTable table =
-        ops::rope_table(p, 2 * count, frequencies && count, 0, "ruda_rope_frequencies");
+    RUDA_CHECK(count >= 0 && count <= INT32_MAX, RUDA_E_SHAPE, 2, "count is %lld, expected 0..%d",
+               (long long)count, INT32_MAX);
+    RUDA_CHECK(frequencies || !count || out_factor, RUDA_E_NULL, 1,
+               "frequencies and out_factor are NULL with count %lld", (long long)count);
+    const bool factor_only = !frequencies && out_factor;
+    const ops::RopeTable table = ops::rope_table(p, 2 * count, !factor_only, 0, "ruda_rope_frequencies");
     std::copy(table.frequencies.begin(), table.frequencies.end(), frequencies);
     if (out_factor) *out_factor = table.factor;
   });

@@ -57,6 +57,10 @@ void check(const ruda_rope_params& p, int64_t half, bool with_frequencies, const
              "%s: scaling is %u, expected 0..%u", c.label, p.scaling, RUDA_ROPE_SCALING_LONGROPE);
   RUDA_CHECK((p.flags & ~uint32_t(RUDA_ROPE_EXACT_RAMP)) == 0, RUDA_E_ARGUMENT, c.arg,
              "%s: flags are 0x%x, which holds unknown bits", c.label, p.flags);
+  RUDA_CHECK(p.pairing <= RUDA_ROPE_INTERLEAVED, RUDA_E_ARGUMENT, c.arg, "%s: pairing is %u, expected 0..%u",
+             c.label, p.pairing, RUDA_ROPE_INTERLEAVED);
+  RUDA_CHECK(p.direction <= RUDA_ROPE_INVERSE, RUDA_E_ARGUMENT, c.arg, "%s: direction is %u, expected 0..%u",
+             c.label, p.direction, RUDA_ROPE_INVERSE);
   c.not_negative("attention_factor", p.attention_factor);
   c.not_negative("mscale", p.mscale);
   c.not_negative("mscale_all_dim", p.mscale_all_dim);
@@ -187,10 +191,6 @@ RopeTable rope_table(const ruda_rope_params& p, int64_t rotary_dim, bool with_fr
 }
 
 int64_t check_rotation(Contract& c, const ruda_rope_params& params, uint32_t x, uint32_t frequencies) {
-  c.require(params.pairing <= RUDA_ROPE_INTERLEAVED, RUDA_E_ARGUMENT, "pairing is %u, expected 0..%u",
-            params.pairing, RUDA_ROPE_INTERLEAVED);
-  c.require(params.direction <= RUDA_ROPE_INVERSE, RUDA_E_ARGUMENT, "direction is %u, expected 0..%u",
-            params.direction, RUDA_ROPE_INVERSE);
   const int64_t head_dim = c[x].dim(-1), rotary_dim = params.rotary_dim ? params.rotary_dim : head_dim;
   c.require(rotary_dim >= 0 && rotary_dim <= head_dim && rotary_dim % 2 == 0, RUDA_E_SHAPE,
             "rotary_dim is %lld%s, expected even and 0..%lld, the head_dim of %s", (long long)rotary_dim,

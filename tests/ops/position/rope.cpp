@@ -40,6 +40,20 @@ ruda_rope_params params_of(const Case& c) {
   return p;
 }
 
+OpRun::Create creator(Env& env, const OpRun& op, const Case& c) {
+  return [&env, &op, c](const ruda_plan_options* options, ruda_plan* out) {
+    const ruda_rope_params p = params_of(c);
+    ruda_rope_desc desc = RUDA_ROPE_DESC_INIT;
+    desc.options = options;
+    desc.x = op.desc(X);
+    desc.positions = op.desc(POSITIONS);
+    desc.frequencies = c.tensor ? op.desc(FREQUENCIES) : nullptr;
+    desc.y = c.in_place ? op.desc(X) : op.desc(Y);
+    desc.params = &p;
+    return ruda_rope_plan_create(env.context, &desc, out);
+  };
+}
+
 void check_case(Env& env, const Case& c) {
   const int64_t tokens = c.shape[0], heads = c.shape[1], dim = c.shape[2], rotary = c.rotary ? c.rotary : dim;
   OpRun op(env, "rope");
@@ -84,17 +98,7 @@ void check_case(Env& env, const Case& c) {
         bound[a] = before + std::fabs(expected[a]) * epsilon(c.dtype) * 0.51;
         bound[b] = before + std::fabs(expected[b]) * epsilon(c.dtype) * 0.51;
       }
-  const auto create = [&](const ruda_plan_options* options, ruda_plan* out) {
-    const ruda_rope_params p = params_of(c);
-    ruda_rope_desc desc = RUDA_ROPE_DESC_INIT;
-    desc.options = options;
-    desc.x = op.desc(X);
-    desc.positions = op.desc(POSITIONS);
-    desc.frequencies = c.tensor ? op.desc(FREQUENCIES) : nullptr;
-    desc.y = c.in_place ? op.desc(X) : op.desc(Y);
-    desc.params = &p;
-    return ruda_rope_plan_create(env.context, &desc, out);
-  };
+  const auto create = creator(env, op, c);
   op.each_kernel(create, [&](const std::string& kernel) {
     // F16 results below its normal range round to its grid.
     const double grid = c.dtype == RUDA_F16 ? std::ldexp(1.0, -25) : 0;
@@ -112,16 +116,7 @@ void check_length(Env& env, const Case& c) {
     positions[t] *= (t % 2 ? -1 : 1) * (1 - double(t) / double(2 * positions.size()));
   op.input(POSITIONS, c.position_dtype, {c.shape[0]}, positions);
   op.output(Y, c.dtype, c.shape);
-  const auto create = [&](const ruda_plan_options* options, ruda_plan* out) {
-    const ruda_rope_params p = params_of(c);
-    ruda_rope_desc desc = RUDA_ROPE_DESC_INIT;
-    desc.options = options;
-    desc.x = op.desc(X);
-    desc.positions = op.desc(POSITIONS);
-    desc.y = op.desc(Y);
-    desc.params = &p;
-    return ruda_rope_plan_create(env.context, &desc, out);
-  };
+  const auto create = creator(env, op, c);
   op.each_kernel(create, [&](const std::string& kernel) {
     for (double y : op.read(Y)) CHECK(std::fabs(y) <= 1.41422, "%s: %g of ones turned", kernel.c_str(), y);
   });
@@ -547,16 +542,6 @@ RUDA_BENCH(rope_bench) {
                                  (pairing ? "interleaved [" : "half [") + std::to_string(shape[0]) + ", " +
                                  std::to_string(shape[1]) + ", " + std::to_string(shape[2]) + "]";
         op.bench(name, 2.0 * double(count_of(shape)) * size_of(dtype), 0,
-                 [&](const ruda_plan_options* options, ruda_plan* out) {
-                   ruda_rope_params p = base_params();
-                   p.pairing = pairing;
-                   ruda_rope_desc desc = RUDA_ROPE_DESC_INIT;
-                   desc.options = options;
-                   desc.x = op.desc(X);
-                   desc.positions = op.desc(POSITIONS);
-                   desc.y = op.desc(Y);
-                   desc.params = &p;
-                   return ruda_rope_plan_create(env.context, &desc, out);
-                 });
+                 creator(env, op, {.shape = shape, .pairing = pairing}));
       }
 }

@@ -23,6 +23,22 @@ struct Turned {
   Shape k_strides = {}, v_strides = {};
 };
 
+// The call of `op`'s operands; a tensor of frequencies is the caller's to add.
+ruda_rope_attention_desc desc_of(const OpRun& op, const ruda_rope_params& params, double scale,
+                                 const ruda_plan_options* options = nullptr) {
+  ruda_rope_attention_desc desc = RUDA_ROPE_ATTENTION_DESC_INIT;
+  desc.options = options;
+  desc.q = op.desc(slot::Q);
+  desc.k = op.desc(slot::K);
+  desc.v = op.desc(slot::V);
+  desc.out = op.desc(slot::OUT);
+  desc.k_cache = op.desc(slot::K_CACHE);
+  desc.v_cache = op.desc(slot::V_CACHE);
+  desc.params = &params;
+  desc.scale = scale;
+  return desc;
+}
+
 ruda_rope_params params_of(const Turned& c) {
   ruda_rope_params p = RUDA_ROPE_PARAMS_INIT;
   p.theta = 10000;
@@ -73,17 +89,8 @@ void check_turned(Env& env, const Turned& t, const Layout& l) {
   const Expected e = oracle(c, l, before.q, before.k_cache, before.v_cache);
 
   const auto create = [&](const ruda_plan_options* options, ruda_plan* out) {
-    ruda_rope_attention_desc desc = RUDA_ROPE_ATTENTION_DESC_INIT;
-    desc.options = options;
-    desc.q = op.desc(slot::Q);
-    desc.k = op.desc(slot::K);
-    desc.v = op.desc(slot::V);
+    ruda_rope_attention_desc desc = desc_of(op, params, c.scale, options);
     desc.frequencies = t.tensor ? op.desc(slot::FREQUENCIES) : nullptr;
-    desc.out = op.desc(slot::OUT);
-    desc.k_cache = op.desc(slot::K_CACHE);
-    desc.v_cache = op.desc(slot::V_CACHE);
-    desc.params = &params;
-    desc.scale = c.scale;
     return ruda_rope_attention_plan_create(env.context, &desc, out);
   };
   op.each_kernel(create, [&](const std::string& kernel) {
@@ -199,16 +206,7 @@ RUDA_TEST(rope_attention_scores_below_range) {
   };
   op.each_kernel(
       [&](const ruda_plan_options* options, ruda_plan* out) {
-        ruda_rope_attention_desc desc = RUDA_ROPE_ATTENTION_DESC_INIT;
-        desc.options = options;
-        desc.q = op.desc(slot::Q);
-        desc.k = op.desc(slot::K);
-        desc.v = op.desc(slot::V);
-        desc.out = op.desc(slot::OUT);
-        desc.k_cache = op.desc(slot::K_CACHE);
-        desc.v_cache = op.desc(slot::V_CACHE);
-        desc.params = &params;
-        desc.scale = 1;
+        const ruda_rope_attention_desc desc = desc_of(op, params, 1, options);
         return ruda_rope_attention_plan_create(env.context, &desc, out);
       },
       [&](const std::string& kernel) { zero(kernel, op.read(slot::OUT)); });
@@ -248,15 +246,7 @@ RUDA_TEST(rope_attention_errors) {
   ruda_rope_params params = RUDA_ROPE_PARAMS_INIT;
   params.theta = 10000;
   const auto with = [&](ruda_plan* plan, auto change) {
-    ruda_rope_attention_desc desc = RUDA_ROPE_ATTENTION_DESC_INIT;
-    desc.q = op.desc(slot::Q);
-    desc.k = op.desc(slot::K);
-    desc.v = op.desc(slot::V);
-    desc.out = op.desc(slot::OUT);
-    desc.k_cache = op.desc(slot::K_CACHE);
-    desc.v_cache = op.desc(slot::V_CACHE);
-    desc.params = &params;
-    desc.scale = 0.25;
+    ruda_rope_attention_desc desc = desc_of(op, params, 0.25);
     change(desc);
     return ruda_rope_attention_plan_create(env.context, &desc, plan);
   };
@@ -330,16 +320,7 @@ RUDA_BENCH(rope_attention_bench) {
     params.pairing = RUDA_ROPE_INTERLEAVED;
     op.bench("rope_attention 1 x h9/3 s" + std::to_string(length) + " d64 f16", length * 2.0 * 192 * 2, 0,
              [&](const ruda_plan_options* options, ruda_plan* out) {
-               ruda_rope_attention_desc desc = RUDA_ROPE_ATTENTION_DESC_INIT;
-               desc.options = options;
-               desc.q = op.desc(slot::Q);
-               desc.k = op.desc(slot::K);
-               desc.v = op.desc(slot::V);
-               desc.out = op.desc(slot::OUT);
-               desc.k_cache = op.desc(slot::K_CACHE);
-               desc.v_cache = op.desc(slot::V_CACHE);
-               desc.params = &params;
-               desc.scale = 0.125;
+               const ruda_rope_attention_desc desc = desc_of(op, params, 0.125, options);
                return ruda_rope_attention_plan_create(env.context, &desc, out);
              });
   }
