@@ -174,6 +174,7 @@ Args bind_args(const Launch& l, Args a) {
   a.lengths_word = schedule.lengths_word();
   a.tables_word = schedule.tables_word();
   a.table_stride = schedule.table_stride();
+  a.last_query = std::max(schedule.capacity().max_queries, 1u) - 1;
   return a;
 }
 

@@ -25,6 +25,7 @@ struct Args {
   // Of paged_attention_decode.cu: pages of the cache; 16-byte loads fit q; starts while the kernel before it
   // ends.
   uint32_t pages;
+  uint32_t last_query;  // that the schedule's image has room for: a plan may have more rows
   bool q_vectors, early;
 };
 

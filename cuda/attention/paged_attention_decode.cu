@@ -95,8 +95,9 @@ __global__ void __launch_bounds__(threads) attend_decode(const __grid_constant__
   }
   wait_for_previous();
   // What most schedules need is on its way with the first words: the length and the pages of sequence 0.
-  const uint32_t queries = load_now(a.words), sequence = load_now(a.words + PagedSchedule::ids_word + query),
-                 position = load_now(a.words + a.positions_word + query);
+  const uint32_t index = min(query, a.last_query);
+  const uint32_t queries = load_now(a.words), sequence = load_now(a.words + PagedSchedule::ids_word + index),
+                 position = load_now(a.words + a.positions_word + index);
   uint32_t length = load_now(a.words + a.lengths_word);
   look_up(load_now, tables);
   const bool live = query < queries;

@@ -157,6 +157,10 @@ RUDA_TEST(paged_attention_spare_rows) {
     check_case(env, {.splits = splits, .spare_rows = 7}, make_layout(env, 4, {30, 9}, 3));
     check_case(env, {.splits = splits, .spare_rows = 5}, make_layout(env, 4, {30, 9}, 0));
     check_case(env, {.splits = splits}, make_layout(env, 4, {30, 9}, 0));
+    // Far more than the schedule has room for.
+    check_case(
+        env, {.q_heads = 2, .kv_heads = 1, .dim = 16, .value_dim = 16, .splits = splits, .spare_rows = 20000},
+        make_layout(env, 4, {30, 9}, 3));
   }
 }
 
