@@ -175,6 +175,16 @@ static void takes_tensors_without_elements(void** state) {
   assert_int_equal(bytes, 0);
   OK(ruda_release(tensor));
   assert_int_equal(deleted, 1);
+  /* Strides that mean nothing are not looked at, and are those of a contiguous tensor from then on. */
+  int64_t odd[2] = {-7, 0};
+  m.dl_tensor.strides = odd;
+  tensor = import(r, &m);
+  managed_tensor* out = NULL;
+  OK(ruda_tensor_to_dlpack(tensor, NULL, 0, &out));
+  assert_int_equal(out->dl_tensor.strides[0], 3);
+  assert_int_equal(out->dl_tensor.strides[1], 1);
+  out->deleter(out);
+  OK(ruda_release(tensor));
   m = floats();
   m.dl_tensor.data = NULL;
   refuses(r, &m, RUDA_E_NULL, "data is NULL with 6 elements");

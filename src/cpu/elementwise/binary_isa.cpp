@@ -21,10 +21,10 @@ RUDA_LANES(floor_div)
 RUDA_LANES(atan2)
 #undef RUDA_LANES
 
-// Where both are NaN, which of them is passed on is the compiler's choice.
-template <class F>
+// Where both are NaN, which of them is passed on is the compiler's choice; 16-bit stores make them one.
+template <class T, class F>
 RUDA_INLINE F32 of(F32 a, F32 b) {
-  return one_nan(F::of(a, b));
+  return sizeof(T) == 4 ? one_nan(F::of(a, b)) : F::of(a, b);
 }
 
 template <class T, class F>
@@ -35,11 +35,11 @@ void dense(const void* a_data, const void* b_data, void* y_data, int64_t count) 
   int64_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
     F32 r[4];
-    for (int k = 0; k < 4; k++) r[k] = of<F>(load(a + i + k * lanes), load(b + i + k * lanes));
+    for (int k = 0; k < 4; k++) r[k] = of<T, F>(load(a + i + k * lanes), load(b + i + k * lanes));
     for (int k = 0; k < 4; k++) store(y + i + k * lanes, r[k]);
   }
-  for (; i + lanes <= count; i += lanes) store(y + i, of<F>(load(a + i), load(b + i)));
-  if (const int tail = int(count - i)) store(y + i, of<F>(load(a + i, tail), load(b + i, tail)), tail);
+  for (; i + lanes <= count; i += lanes) store(y + i, of<T, F>(load(a + i), load(b + i)));
+  if (const int tail = int(count - i)) store(y + i, of<T, F>(load(a + i, tail), load(b + i, tail)), tail);
 }
 
 // Comparisons: bytes from floats; the loops over whole pieces are the compiler's to turn into vectors.

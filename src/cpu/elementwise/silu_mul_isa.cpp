@@ -11,10 +11,11 @@ RUDA_INLINE F32 stored(F32 v, const float*) { return v; }
 RUDA_INLINE F32 stored(F32 v, const f16*) { return from_f16(to_f16(v)); }
 RUDA_INLINE F32 stored(F32 v, const bf16*) { return from_bf16(to_bf16(v)); }
 
-// Both factors may be NaN: which of them a product gives is the compiler's choice.
+// Which of two NaN factors a product gives is the compiler's choice; 16-bit stores make them one.
 template <class T>
 RUDA_INLINE F32 silu_mul(F32 gate, F32 up, const T* of) {
-  return one_nan(stored(silu(gate), of) * up);
+  const F32 y = stored(silu(gate), of) * up;
+  return sizeof(T) == 4 ? one_nan(y) : y;
 }
 
 template <class T>
