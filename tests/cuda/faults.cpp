@@ -186,6 +186,7 @@ RUDA_TEST(launches_beside_pending_work) {
   CHECK(ruda_stream_query(other) == RUDA_PENDING, "the other stream is done");
   MUST(ruda_tensor_cast(env.stream, x, RUDA_F16, &y));
   for (int i = 0; i < 3; ++i) MUST(ruda_tensor_write(other, far, values.data(), 4000));
+  MUST(ruda_tensor_copy(env.stream, x, y));  // nothing is allocated in between
   MUST(ruda_tensor_cast(env.stream, x, RUDA_BF16, &z));
   MUST(ruda_stream_sync(env.stream));
   fake::hold(native, false);
