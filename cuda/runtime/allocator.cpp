@@ -18,7 +18,7 @@ constexpr uint64_t largest = uint64_t(1) << 46;
 bool happened(const std::vector<Mark>& marks) noexcept {
   for (const Mark& mark : marks) {
     const cudaError_t error = cudaEventQuery(mark.get());
-    if (error == cudaErrorNotReady) return false;
+    if (not_ready(error)) return false;
     quiet(error);  // a device that faulted has ended its work too
   }
   return true;
@@ -261,7 +261,7 @@ void Allocator::collect_idle_streams(const CudaStream* except) noexcept {
   for (CudaStream* stream : streams_) {
     if (stream == except || stream->capturing()) continue;
     const cudaError_t error = cudaStreamQuery(stream->handle());
-    if (error == cudaErrorNotReady) continue;
+    if (not_ready(error)) continue;
     quiet(error);
     for (int i = 0; i < SizeClass::count; ++i) {
       for (void* data : stream->free_.bins[i]) {

@@ -11,6 +11,14 @@
 
 namespace ruda::cuda {
 
+// Whether a query says that work is still under way. The answer may stay behind as the thread's last error,
+// where check_launch() would take it for a failure of its own.
+inline bool not_ready(cudaError_t error) noexcept {
+  if (error != cudaErrorNotReady) return false;
+  static_cast<void>(cudaGetLastError());
+  return true;
+}
+
 // An event that goes back to its pool with the last reference.
 using Mark = std::shared_ptr<CUevent_st>;
 

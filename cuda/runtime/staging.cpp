@@ -27,7 +27,7 @@ PinnedChunk PinnedMemory::take(bool large) {
   Kind& kind = large ? large_ : small_;
   const int limit = large ? 8 : 64;
   for (auto at = kind.free.begin(); at != kind.free.end(); ++at) {
-    if (at->busy && cudaEventQuery(at->busy.get()) == cudaErrorNotReady) continue;
+    if (at->busy && not_ready(cudaEventQuery(at->busy.get()))) continue;
     PinnedChunk chunk = std::move(*at);
     kind.free.erase(at);
     return chunk;

@@ -83,7 +83,7 @@ bool CudaStream::done() {
   check_not_capturing("ruda_stream_query");
   const DeviceScope scope(device_);
   const cudaError_t error = cudaStreamQuery(native_);
-  if (error == cudaErrorNotReady) return false;
+  if (not_ready(error)) return false;
   check_cuda(error, "stream");
   return true;
 }

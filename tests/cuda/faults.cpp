@@ -172,6 +172,29 @@ RUDA_TEST(fault_found_by_waiting) {
   release({x, y, other});
 }
 
+// Work that is still under way is no failure of the launch after it.
+RUDA_TEST(launches_beside_pending_work) {
+  cudaStream_t native = nullptr;
+  cudaStreamCreateWithFlags(&native, 0);
+  ruda_stream other = nullptr;
+  MUST(ruda_stream_wrap(env.context, native, 0, &other));
+  ruda_tensor x = new_tensor(env.context, RUDA_F32, {1000}), far = new_tensor(env.context, RUDA_F32, {1000}),
+              y = nullptr, z = nullptr;
+  const std::vector<float> values(1000, 1.0f);
+  fake::hold(native, true);
+  for (int i = 0; i < 3; ++i) MUST(ruda_tensor_write(other, far, values.data(), 4000));
+  CHECK(ruda_stream_query(other) == RUDA_PENDING, "the other stream is done");
+  MUST(ruda_tensor_cast(env.stream, x, RUDA_F16, &y));
+  for (int i = 0; i < 3; ++i) MUST(ruda_tensor_write(other, far, values.data(), 4000));
+  MUST(ruda_tensor_copy(env.stream, x, y));  // nothing is allocated in between
+  MUST(ruda_tensor_cast(env.stream, x, RUDA_BF16, &z));
+  MUST(ruda_stream_sync(env.stream));
+  fake::hold(native, false);
+  release({x, far, y, z, other});
+  MUST(ruda_context_trim(env.context));
+  cudaStreamDestroy(native);
+}
+
 // A copy that cannot be marked fails, and its pinned memory is there for the next.
 RUDA_TEST(copies_that_fail) {
   const int64_t count = 4 << 20;  // in several pieces
