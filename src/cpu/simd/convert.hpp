@@ -69,7 +69,15 @@ RUDA_INLINE U16 narrow(U32 a) {
 }
 
 // Every NaN made the same one, for results of which two operands may have been NaN.
-RUDA_INLINE F32 one_nan(F32 a) { return select(is_nan(a), from_bits(set_u32(0x7fc00000u)), a); }
+RUDA_INLINE F32 one_nan(F32 a) {
+  const F32 nan = from_bits(set_u32(0x7fc00000u));
+#if RUDA_SIMD_AVX512
+  // The classes of quiet and signalling NaN keep the first operand, all others take the second.
+  return _mm512_fixupimm_ps(nan, a, _mm512_set1_epi32(0x11111100), 0);
+#else
+  return select(is_nan(a), nan, a);
+#endif
+}
 
 // ---- bf16
 
