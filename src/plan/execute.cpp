@@ -226,6 +226,7 @@ void execute_all(std::span<const Call> calls, Stream& stream, Workspace& workspa
   // A Launch holds references: it is made where it stays.
   [&]<size_t... I>(std::index_sequence<I...>) {
     const Launch launches[] = {launch(std::min(I, calls.size() - 1))...};
+    const FloatMode mode;
     kernel->run_all(launches, int(calls.size()));
   }
   (std::make_index_sequence<most>());

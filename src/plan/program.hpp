@@ -1,6 +1,7 @@
 // src/plan/program.hpp - a built plan: problem, chosen kernel, its state; and the handle that users hold.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "core/float_mode.hpp"
 #include "core/fork.hpp"
 #include "plan/op.hpp"
 
@@ -36,10 +37,11 @@ class Program : public std::enable_shared_from_this<Program> {
   // Times all candidates on scratch memory and keeps the fastest, once; nothing to do without the option.
   void tune(Stream& stream) const;
 
-  // Runs with checked slots and a workspace that is large enough.
+  // Runs with checked slots and a workspace that is large enough, in the usual floating-point mode.
   void run(const Bound* slots, std::byte* workspace, Stream& stream, const StopSign& stop) const {
     if (problem_.context->asynchronous()) return run_queued(slots, workspace, stream, stop);
     const Candidate& use = chosen();
+    const FloatMode mode;
     use.kernel->run(Launch{problem_, use.prepared.blob_.data(), slots, workspace, stream, stop});
   }
   // For a kernel that takes several; of a plan that is not autotuned, whose kernel stays.

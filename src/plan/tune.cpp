@@ -107,6 +107,7 @@ std::string Program::tune_key() const {
 void Program::run_candidate(const Candidate& use, const Bound* slots, std::byte* workspace,
                             Stream& stream) const {
   const StopSign stop;
+  const FloatMode mode;
   try {
     use.kernel->run(Launch{problem_, use.prepared.blob_.data(), slots, workspace, stream, stop});
   } catch (const Error& error) {

@@ -68,17 +68,18 @@ struct Worker {
   // Units from..to-1 of the row block that begins at `row`.
   void run(int64_t row, int64_t from, int64_t to) {
     const GemmKernels& kernels = *cut.kernels;
+    const int64_t rows = std::min(cut.row_block, cut.m - row);
     GemmBlock block{};
-    block.rows = std::min(cut.row_block, cut.m - row), block.k = depth;
-    block.a = at(cut.a, call.a, row, k0);
+    block.k = depth;
     if (!cut.a_direct) block.a_panel = a_space;
     if (a_row != row) a_row = row, a_packed = 0;
-    const int64_t heights = ceil_div(block.rows, kernels.tile_rows);
+    const int64_t heights = ceil_div(rows, kernels.tile_rows);
     while (from < to) {
       // whole panels together where they fit, else one and the segments of it that are in the run
       const int64_t panel = from / cut.segments, first = from % cut.segments;
       int64_t panels = 1, last = std::min(to - panel * cut.segments, cut.segments);
-      if (first == 0 && last == cut.segments) panels = std::min((to - from) / cut.segments, cut.most_panels);
+      if (first == 0 && last == cut.segments)
+        panels = std::min((to - from) / cut.segments, panels_between_looks());
       from = (panel + panels - 1) * cut.segments + last;
 
       block.first_panel = first * heights / cut.segments;
@@ -86,13 +87,37 @@ struct Worker {
       block.cols = std::min(panels * kernels.tile_cols, columns - panel * kernels.tile_cols);
       block.a_packed = cut.a_kept ? a_packed : -1;
       take_b(block, panel, panels);
-      aim(block, row, panel * kernels.tile_cols);
-      kernels.multiply(&block);
+      const int64_t step = rows_between_looks(rows, block.cols);
+      for (int64_t done = 0; done < rows; done += step) {
+        call.stop->check();
+        block.rows = std::min(step, rows - done);
+        if (step < rows) block.last_panel = ceil_div(block.rows, kernels.tile_rows);
+        block.a = at(cut.a, call.a, row + done, k0);
+        aim(block, row + done, panel * kernels.tile_cols);
+        kernels.multiply(&block);
+      }
       a_packed = std::max(a_packed, block.last_panel);
     }
   }
 
  private:
+  // A call that may be stopped makes about half a millisecond of products between two looks.
+  int64_t products_between_looks() const {
+    if (!call.stop->armed()) return INT64_MAX;
+    return int64_t{1} << (cut.kernels->element_bytes == 4 ? 24 : 26);
+  }
+  int64_t panels_between_looks() const {
+    const int64_t of_one = cut.kernels->tile_rows * cut.kernels->tile_cols * std::max<int64_t>(depth, 1);
+    return std::clamp<int64_t>(products_between_looks() / of_one, 1, cut.most_panels);
+  }
+  // Where the packed rows are kept, a block is not much more.
+  int64_t rows_between_looks(int64_t rows, int64_t cols) const {
+    if (cut.a_kept) return rows;
+    const int64_t tile_rows = cut.kernels->tile_rows;
+    const int64_t fit = products_between_looks() / std::max<int64_t>(cols * depth, 1);
+    return std::clamp<int64_t>(fit / tile_rows * tile_rows, tile_rows, std::max(rows, tile_rows));
+  }
+
   void take_b(GemmBlock& block, int64_t panel, int64_t panels) {
     const GemmKernels& kernels = *cut.kernels;
     const int64_t tile_cols = kernels.tile_cols, col = n0 + panel * tile_cols;
@@ -202,10 +227,8 @@ void gemm_run(const GemmCut& cut, const GemmCall& call, void* workspace, ThreadP
         char* const own = space + each * size_t(part);
         const int64_t depth = std::min(cut.k_block, cut.k - k0);
         Worker worker{cut, call, own, own + cut.a_bytes, sums, n0, columns, k0, depth};
-        for (int64_t from, to; deal.take(from, to);) {
-          call.stop->check();
+        for (int64_t from, to; deal.take(from, to);)
           worker.run(from / units * cut.row_block, from % units, from % units + to - from);
-        }
       });
     }
   }

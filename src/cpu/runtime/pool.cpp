@@ -3,6 +3,7 @@
 #include "cpu/runtime/pool.hpp"
 
 #include "core/error.hpp"
+#include "core/float_mode.hpp"
 #include "core/fork.hpp"
 
 #include <algorithm>
@@ -135,6 +136,7 @@ struct ThreadPool::Crew {
   }
 
   void work() noexcept {
+    const FloatMode mode;  // not that of the thread that made this one
     for (;;) {
       while (take()) {
       }
@@ -258,6 +260,7 @@ void ThreadPool::run_on_host(int parts, Task task, void* arg) {
       host_.user, parts,
       [](void* opaque, int part) {
         Job& j = *static_cast<Job*>(opaque);
+        const FloatMode mode;
         if (part < 0 || part >= j.parts) return;
         try {
           j.task(j.arg, part);

@@ -125,10 +125,10 @@ ruda_status embed(Work& w, const ruda_plan_options* options, int64_t size) {
   return ruda_embedding_plan_create(w.env.context, &d, &w.plan);
 }
 
-// b [n, k] where it is transposed, else [k, n]; axis 0 of it and of a repeats.
+// b [n, k] where it is transposed, else [k, n]; axis 0 of it repeats, and of a where there are many rows.
 ruda_status multiply(Work& w, const ruda_plan_options* options, uint32_t dtype, int64_t m, int64_t n,
                      int64_t k, bool transposed, uint32_t activation = 0) {
-  const auto a = desc_of(w.tensor(RUDA_MATMUL_A, dtype, {m, k})),
+  const auto a = desc_of(w.tensor(RUDA_MATMUL_A, dtype, {m, k}, m > 1024)),
              b = desc_of(w.tensor(RUDA_MATMUL_B, dtype, transposed ? Shape{n, k} : Shape{k, n}, true));
   w.output(RUDA_MATMUL_C, RUDA_F32, {m, n});
   const auto c = desc_of(w.out);
@@ -218,6 +218,26 @@ const Case cases[] = {
     {"cpu/matmul/packed", "", 1 << 10, 1 << 18,
      [](Work& w, const ruda_plan_options* o, int64_t n) {
        return multiply(w, o, RUDA_F32, 512, n, 1024, true);
+     }},
+    {"cpu/matmul/packed", " of many rows", 1 << 12, 1 << 20,
+     [](Work& w, const ruda_plan_options* o, int64_t m) {
+       return multiply(w, o, RUDA_F32, m, 64, 16384, true);
+     }},
+    {"cpu/matmul/packed", " of many columns", 1 << 14, 1 << 20,
+     [](Work& w, const ruda_plan_options* o, int64_t n) {
+       return multiply(w, o, RUDA_F32, 12, n, 16384, false);
+     }},
+    {"cpu/matmul/amx", "", 1 << 13, 1 << 20,
+     [](Work& w, const ruda_plan_options* o, int64_t n) {
+       return multiply(w, o, RUDA_BF16, 64, n, 16384, true);
+     }},
+    {"cpu/matmul/amx", " of many rows", 1 << 13, 1 << 20,
+     [](Work& w, const ruda_plan_options* o, int64_t m) {
+       return multiply(w, o, RUDA_BF16, m, 64, 16384, true);
+     }},
+    {"cpu/matmul/staged", " of many rows", 1 << 12, 1 << 20,
+     [](Work& w, const ruda_plan_options* o, int64_t m) {
+       return multiply(w, o, RUDA_F8E4M3, m, 64, 8192, true);
      }},
     {"cpu/matmul/scalar", "", 1 << 8, 1 << 20,
      [](Work& w, const ruda_plan_options* o, int64_t n) {
@@ -351,4 +371,26 @@ RUDA_TEST(long_calls_stop) {
   if (env.settings.backend != RUDA_BACKEND_CPU) throw Skip("a launch on a GPU is not stopped half way");
   for (const Case& c : cases)
     if (env.settings.kernel.empty() || env.settings.kernel == c.kernel) check_stops(env, c);
+}
+
+// One thread takes larger pieces than several do.
+RUDA_TEST(long_calls_of_one_thread_stop) {
+  if (env.settings.backend != RUDA_BACKEND_CPU) throw Skip("a GPU has no threads of the host's");
+  ruda_context_desc desc = RUDA_CONTEXT_DESC_INIT;
+  desc.backend = RUDA_BACKEND_CPU;
+  desc.host_threads = 1;
+  ruda_context context = nullptr;
+  ruda_stream stream = nullptr;
+  MUST(ruda_context_create(&desc, &context));
+  MUST(ruda_stream_create(context, 0, &stream));
+  std::swap(env.context, context);
+  std::swap(env.stream, stream);
+  for (const Case& c : cases)
+    if (std::strncmp(c.kernel, "cpu/matmul/", 11) == 0 && std::strcmp(c.kernel, "cpu/matmul/scalar") != 0 &&
+        (env.settings.kernel.empty() || env.settings.kernel == c.kernel))
+      check_stops(env, c);
+  std::swap(env.context, context);
+  std::swap(env.stream, stream);
+  ruda_release(stream);
+  ruda_release(context);
 }
