@@ -49,9 +49,20 @@ while [ $# -gt 0 ]; do
   esac
   shift 2
 done
+[ -n "$only" ] || fail "stage is empty, expected some of sanitize, suites, chat and bench"
 for section in $(echo "$only" | tr , ' '); do
   case $section in sanitize | suites | chat | bench) ;; *) fail "stage is $section, expected sanitize, suites, chat or bench" ;; esac
 done
+# number NAME VALUE WHAT: of digits with at most one point.
+number() {
+  case $2 in
+    '' | . | *[!0-9.]* | *.*.*) fail "$1 is $2, expected $3" ;;
+  esac
+}
+number minutes "$minutes" "a number of minutes"
+[ -z "$total" ] || number total "$total" "a number of minutes"
+case $level in [0-3]) ;; *) fail "level is $level, expected 0 to 3" ;; esac
+case $jobs in '' | *[!0-9]*) fail "jobs is $jobs, expected a count" ;; esac
 [ -d /usr/local/cuda/bin ] && PATH=$PATH:/usr/local/cuda/bin
 # NVIDIA's libraries where only Python's wheels hold them.
 wheels=$(python3 -c 'import glob, sys
@@ -90,9 +101,10 @@ for stage in $all; do
   case ,$only, in *,$stage,*) ;; *) continue ;; esac
   here=$minutes
   if [ -n "$total" ]; then
-    here=$(python3 -c 'import sys, time
-print(round(min(float(sys.argv[1]), float(sys.argv[2]) - (time.time() - float(sys.argv[3])) / 60), 2))' "$minutes" "$total" "$began") || exit 2
-    if python3 -c 'import sys; sys.exit(float(sys.argv[1]) >= 1)' "$here"; then
+    left=$(python3 -c 'import sys, time
+print(round(float(sys.argv[1]) - (time.time() - float(sys.argv[2])) / 60, 2))' "$total" "$began") || exit 2
+    here=$(python3 -c 'import sys; print(min(map(float, sys.argv[1:])))' "$minutes" "$left") || exit 2
+    if python3 -c 'import sys; sys.exit(float(sys.argv[1]) >= 1)' "$left"; then
       eval "state_$stage='not run: no time was left'"
       status=1
       tell
@@ -104,9 +116,13 @@ print(round(min(float(sys.argv[1]), float(sys.argv[2]) - (time.time() - float(sy
   python3 tests/gpu.py "$stage" "$build" "$family" --out "$out" --level "$level" --minutes "$here" --jobs "$jobs" ${peers:+--peers} \
     ${model:+--model "$model"}
   result=$?
-  [ $result = 77 ] && exit 77
   case $result in
     0) eval "state_$stage=good" ;;
+    77)
+      for each in $(echo "$only" | tr , ' '); do eval "state_$each='skipped: this machine has no GPU'"; done
+      tell
+      exit 77
+      ;;
     78) eval "state_$stage='skipped: this machine lacks what it needs'" ;;
     *) eval "state_$stage=BAD"; status=1 ;;
   esac

@@ -207,7 +207,7 @@ typedef struct ruda_unary_desc {
   { (uint32_t)sizeof(ruda_unary_desc), 0, NULL, NULL, NULL, NULL }
 
 /** Makes a plan for unary. Deterministic; capturable; error bounds stand on the operator's page. NaN gives
- *  NaN. Source: the definitions of the functions; edge values as in PyTorch.
+ *  NaN. Source: the definitions of the functions; edge values as in PyTorch, but for sign of NaN.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT (op), RUDA_E_SHAPE,
  *  RUDA_E_DTYPE, RUDA_E_UNSUPPORTED. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_unary_plan_create(ruda_context context, const ruda_unary_desc* desc,
