@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "support/op_run.hpp"
+#include "support/picks.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -160,6 +161,7 @@ struct SoftmaxCases {
       rows[kernel] = {y.begin() + 17 * 333, y.begin() + 18 * 333};
     });
     one.each_kernel(creator(env, one), [&](const std::string& kernel) {
+      if (picks::picking() && !rows.count(kernel)) return;  // the other case was not picked
       CHECK(one.read(Y) == rows[kernel], "%s: a row alone has other bits", kernel.c_str());
     });
   }
