@@ -106,12 +106,13 @@ def operators(api, enumerations):
         outs = [kind for _, kind in api.eager_outputs(op)]
         # Required ones in order, then those with a default; the stream and the fields of a struct by name
         # only.
-        required, optional, named, handles, passed, checks, takes = [], [], [], [], ["s"], [], []
+        required, optional, named, handles, kinds, passed, checks, takes = [], [], [], [], [], ["s"], [], []
         for p, kind, from_struct in api.eager_inputs(op):
             name = safe(p.name)
             default, e = default_of(kind), enumerations.of_parameter(op, p)
             if kind.startswith("in:"):
                 handles.append(name)
+                kinds.append(f'("{p.name}", "{kind[3:]}")')
                 free = from_struct or api.eager_default(op, p.name, kind)
                 passed.append(f'{"optional" if free else "given"}({name}, "{kind[3:]}", "{p.name}")')
             elif api.is_mask(op, p.name):
@@ -146,7 +147,7 @@ def operators(api, enumerations):
             f"def {safe(op.name)}({', '.join(a for a, _ in [*positional, ('*', '*'), *keywords])}):",
             f"    {quote(doc, '    ')}",
             *checks,
-            f"    s, context = op_stream({', '.join(['stream', *handles])})",
+            f"    s, context = op_stream({', '.join(['stream', *handles])}, kinds=({', '.join(kinds)},))",
         ]
         if len(outs) == 1:
             lines.append(f'    return wrap("{outs[0]}", {call}, context)')
