@@ -211,6 +211,7 @@ def plans(api, enumerations):
         "from ._constants import " + ", ".join(e.name for e in enumerations.all),
         "from ._numbers import axis_mask, field",
         "from ._plan import Plan, make\n",
+        f"OPTIONS = {tuple(every)!r}\n",
     ]
     stub = [
         "from typing import Any, Optional, Sequence, Union",
@@ -247,7 +248,7 @@ def plans(api, enumerations):
             f"    {quote(doc, '    ')}",
             *(f'    if "{name}" in options:\n        options["{name}"] = field("{name}", options["{name}"], {e.name}, True)'
               for name, e in options),
-            f'    return make(context, "{op.name}", {{{", ".join(passed)}}}, options, {tuple(needed)!r})',
+            f'    return make(context, "{op.name}", {{{", ".join(passed)}}}, options, {tuple(needed)!r}, OPTIONS)',
             "",
         ]
         stub.append(

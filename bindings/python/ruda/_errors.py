@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """status / 1000 is the category of an error; an unknown code is handled by its category."""
 
+import re
+
 from ._constants import Status
 
 
@@ -68,6 +70,13 @@ class InternalError(Error):
     """A fault of the library itself."""
 
 
+def renamed(error, message):
+    """The same error in the words of the call that was made."""
+    return type(error)(
+        error.status, error.arg, error.native_code, message, error.function, error.library, error.name
+    )
+
+
 CATEGORIES = {
     1: ArgumentError,
     2: UnsupportedError,
@@ -87,4 +96,5 @@ def make(status, arg, native_code, texts):
     if status == Status.E_BACKEND_MISSING:
         kind = BackendMissingError
     message, function, library, name = texts
+    message = re.sub(r"^(\w+: )?desc\.(?:options\.)?", r"\1", message)  # a parameter of its own here
     return kind(status, arg, native_code, message, function, library, name)

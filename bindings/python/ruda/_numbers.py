@@ -227,7 +227,7 @@ def choice(name, value, kind, unset=False):
         return value
     # Numbers of other types, those that are open or stand for the default, and what is refused.
     expected = f"expected one of {kind.__name__}: " + ", ".join(kind.__members__).lower()
-    expected += ", or a number" if kind in OPEN else ""
+    expected += ", or a number from 0 to 4294967295" if kind in OPEN else ""
     if isinstance(value, str):
         raise ValueError(f"{name} is {value!r}, {expected}")
     try:
