@@ -76,6 +76,17 @@ class Handle:
     def __exit__(self, *_):
         self.close()
 
+    def _about(self):
+        """What the text of an open object tells of it."""
+        return ""
+
+    def __repr__(self):
+        try:
+            about = "closed" if self.closed else self._about()
+        except Exception:  # closed or used by another thread meanwhile, or never made
+            about = ""
+        return f"<ruda.{type(self).__name__} {about}".rstrip() + ">"
+
     def __reduce__(self):
         raise TypeError(f"{article(type(self).__name__)} cannot be pickled")
 
@@ -283,8 +294,8 @@ class Context(Handle):
         buffer that is not writable makes a read-only tensor. CPU contexts."""
         return _tensor().over(self, buffer, dtype, shape)
 
-    def __repr__(self):
-        return "<ruda.Context closed>" if self.closed else f"<ruda.Context {self.device_name}>"
+    def _about(self):
+        return self.device_name
 
 
 def _tensor():
@@ -389,6 +400,9 @@ class Cancel(Handle):
     @property
     def requested(self):
         return self._open()._requested
+
+    def _about(self):
+        return "requested" if self._requested else "not requested"
 
     def request(self):
         _raw.ruda_cancel_request(self._h)

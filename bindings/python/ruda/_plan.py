@@ -143,6 +143,9 @@ class Plan(Handle):
         """Operands by name: (number, whether it is an output)."""
         return dict(self._open()._slots)
 
+    def _about(self):
+        return f"{self.op} by {self.kernel}"
+
     @property
     def op(self):
         return read_text(lambda text: _raw.rudax_plan_text(self._h, 0, text))
@@ -249,6 +252,10 @@ class PagedSchedule(Handle):
 
     def _get(self, what):
         return _raw.rudax_schedule_get(self._h, what)
+
+    def _about(self):
+        queries = "1 query" if self.queries == 1 else f"{self.queries} queries"
+        return f"{counted(self.sequences, 'sequence')}, {queries}, {counted(self.pages, 'page')} of {self.page_size}"
 
     @property
     def page_size(self):

@@ -18,7 +18,7 @@ from . import _raw
 from ._constants import ChatFlags, DType, EncodeFlags, Finish, Status
 from ._core import Handle, context_handle, given, op_stream, optional, read_text, register, wrap
 from ._errors import ArgumentError, CancelledError, Error, FileError, UnsupportedError, renamed
-from ._numbers import check_range, described, integers
+from ._numbers import check_range, counted, described, integers
 from ._stops import StopText, check_count
 from ._tensor import dtype_or_default
 
@@ -72,6 +72,9 @@ class Store(Handle):
     def __init__(self, path):
         super().__init__(_raw.rudax_store_open(_path(path, "path", "the path of a file")))
 
+    def _about(self):
+        return counted(len(self), "tensor")
+
     def __len__(self):
         return _raw.ruda_store_count(self._h)
 
@@ -110,6 +113,9 @@ class Tokenizer(Handle):
 
     def _get(self, what):
         return _raw.rudax_tokenizer_get(self._h, what)
+
+    def _about(self):
+        return f"of {counted(self.vocab_size, 'token')}"
 
     @property
     def vocab_size(self):
@@ -245,6 +251,9 @@ class Model(Handle):
 
     def _get(self, what):
         return _raw.rudax_model_get(self._h, what)
+
+    def _about(self):
+        return f"{self.architecture} {self.name!r}, {counted(self.layer_count, 'layer')}"
 
     @property
     def layer_count(self):
@@ -476,6 +485,9 @@ class Session(Handle):
 
     def _get(self, what):
         return _raw.rudax_session_get(self._h, what)
+
+    def _about(self):
+        return f"{self.token_count} of {counted(self.token_capacity, 'token')}"
 
     @property
     def token_count(self):

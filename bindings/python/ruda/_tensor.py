@@ -253,10 +253,8 @@ class Tensor(Handle):
             raise ValueError(f"a tensor of shape {list(self.shape)} has no truth value: one element has")
         return bool(self.item())
 
-    def __repr__(self):
-        if self.closed:
-            return "<ruda.Tensor closed>"
-        return f"<ruda.Tensor {self.dtype.name} {list(self.shape)}>"
+    def _about(self):
+        return f"{self.dtype.name} {list(self.shape)}"
 
     # ---- host memory ----
 

@@ -76,6 +76,55 @@ class MessageTest(unittest.TestCase):
             text = "chat() got an unexpected keyword argument 'bogus'"
             self.refuses(TypeError, text, session.chat, [("user", "x")], bogus=1)
 
+    def test_plans_without_an_eager_form(self):
+        only = set(ruda.plans.__all__) - set(ruda._ops.__all__)
+        self.assertEqual(only, {"copy", "rope_append", "rope_attention"})  # as the guide says
+        for name in only:
+            self.refuses(AttributeError, f"{name} has no eager form: ruda.plans.{name}", getattr, ruda, name)
+        self.refuses(AttributeError, "module 'ruda' has no attribute 'nonsense'", getattr, ruda, "nonsense")
+
+    def test_help(self):
+        for text in (
+            "  theta: above 0, no default; not read when the frequencies are a tensor\n",
+            "  beta_fast, beta_slow: yarn: turns over the trained context",
+            "  low_frequency_factor: llama3; 0 = 1\n",
+        ):
+            self.assertIn(text, ruda.rope.__doc__)
+            self.assertIn(text, ruda.plans.rope.__doc__)
+        for text in ("  causal: 0 or 1\n", "  scale: of the scores, finite and above 0", "  splits: parts of a history"):
+            self.assertIn(text, ruda.paged_attention.__doc__)
+            self.assertIn(text, ruda.plans.paged_attention.__doc__)
+        self.assertIn("  y: None = contiguous, as x\n", ruda.plans.softmax.__doc__)
+        self.assertIn("  autotune: 1 = Plan.warm times the kernels", ruda.plans.softmax.__doc__)
+        for module in (ruda._ops, ruda.plans):
+            for name in module.__all__:
+                self.assertNotRegex(getattr(module, name).__doc__, r"\[[TIS]\]|\*out|\bNULL\b|Eager form", name)
+
+    def test_texts_of_objects(self):
+        x = self.ctx.zeros((1, 4))
+        cancel, session = ruda.Cancel(), self.model.session(token_capacity=32)
+        plan = ruda.plans.softmax(self.ctx, x=x, kernel="cpu/softmax/scalar")
+        schedule = ruda.PagedSchedule(
+            self.ctx, page_size=4, pages=1, max_sequences=1, max_queries=1, max_table_pages=1
+        )
+        self.assertEqual(repr(schedule), "<ruda.PagedSchedule 0 sequences, 0 queries, 1 page of 4>")
+        schedule.set([[0]], [1], [0], [0])
+        self.assertEqual(repr(schedule), "<ruda.PagedSchedule 1 sequence, 1 query, 1 page of 4>")
+        self.assertEqual(repr(session), "<ruda.Session 0 of 32 tokens>")
+        self.assertEqual(repr(plan), "<ruda.Plan softmax by cpu/softmax/scalar>")
+        self.assertEqual(repr(cancel), "<ruda.Cancel not requested>")
+        cancel.request()
+        self.assertEqual(repr(cancel), "<ruda.Cancel requested>")
+        self.assertEqual(repr(x), "<ruda.Tensor F32 [1, 4]>")
+        model, tokenizer = self.model, self.model.tokenizer
+        self.assertEqual(repr(tokenizer), f"<ruda.Tokenizer of {tokenizer.vocab_size} tokens>")
+        text = f"<ruda.Model {model.architecture} {model.name!r}, {model.layer_count} layer"
+        self.assertEqual(repr(model).rstrip("s>"), text)
+        for thing in (schedule, session, plan, cancel, x, tokenizer):
+            thing.close()
+            self.assertEqual(repr(thing), f"<ruda.{type(thing).__name__} closed>")
+        self.assertEqual(repr(ruda.Session.__new__(ruda.Session)), "<ruda.Session>")
+
     def test_an_answer_that_was_cancelled_has_no_finish(self):
         with self.model.session() as session, ruda.Cancel() as cancel:
             session.prompt([1, 2, 3])
