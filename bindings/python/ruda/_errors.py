@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """status / 1000 is the category of an error; an unknown code is handled by its category."""
 
-import re
-
 from ._constants import Status
 
 
@@ -96,5 +94,4 @@ def make(status, arg, native_code, texts):
     if status == Status.E_BACKEND_MISSING:
         kind = BackendMissingError
     message, function, library, name = texts
-    message = re.sub(r"^(\w+: )?desc\.(?:options\.)?", r"\1", message)  # a parameter of its own here
     return kind(status, arg, native_code, message, function, library, name)
