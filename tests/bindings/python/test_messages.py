@@ -109,6 +109,13 @@ class MessageTest(unittest.TestCase):
             self.ctx, page_size=4, pages=1, max_sequences=1, max_queries=1, max_table_pages=1
         )
         self.assertEqual(repr(schedule), "<ruda.PagedSchedule 0 sequences, 0 queries, 1 page of 4>")
+        text = "lengths[0] is 5, which needs 2 pages of 4, the table has 1 a row"
+        self.refuses(ruda.ArgumentError, text, schedule.set, [[0]], [5], [0], [0])
+        text = "tables[0][0] is 1, expected below 1: length 1 needs 1 page"
+        self.refuses(ruda.ArgumentError, text, schedule.set, [[1]], [1], [0], [0])
+        with self.assertRaises(ruda.ArgumentError) as caught:
+            schedule.set([[1]], [1], [0], [0])
+        self.assertTrue(str(caught.exception).endswith(" page"))
         schedule.set([[0]], [1], [0], [0])
         self.assertEqual(repr(schedule), "<ruda.PagedSchedule 1 sequence, 1 query, 1 page of 4>")
         self.assertEqual(repr(session), "<ruda.Session 0 of 32 tokens>")
