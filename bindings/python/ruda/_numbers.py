@@ -5,6 +5,7 @@
 import array
 import itertools
 import math
+import numbers
 import operator
 import struct
 
@@ -123,9 +124,25 @@ def dtype_name(value):
 def plain_numbers(dtype, shape, flat):
     """The numbers as those of Python: numbers of other libraries, scalars and arrays of rank 0, are bools,
     integers or floats by their kind. dtype: of the tensor, None where the numbers decide."""
-    if set(map(type, flat)) <= _PLAIN:
+    kinds = set(map(type, flat))
+    if kinds <= _PLAIN:
         return flat
+    taken = {kind: convert for kind, convert in ((kind, converter(kind)) for kind in kinds) if convert}
+    if len(taken) == len(kinds):
+        try:
+            return [taken[type(v)](v) for v in flat]
+        except (OverflowError, TypeError, ValueError):
+            pass  # told below, with its place
     return [v if type(v) in _PLAIN else plain_number(dtype, shape, at, v) for at, v in enumerate(flat)]
+
+
+def converter(kind):
+    """What makes Python's number of one of a type, where the type alone tells; else None."""
+    if kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")):
+        return bool
+    if not issubclass(kind, numbers.Real) or kind.__name__.startswith("timedelta"):
+        return None
+    return int if issubclass(kind, numbers.Integral) else float
 
 
 def plain_number(dtype, shape, at, value):
@@ -136,7 +153,7 @@ def plain_number(dtype, shape, at, value):
             if kind == "bool":
                 return bool(value)
             try:
-                return operator.index(value)
+                return int(operator.index(value))
             except TypeError:
                 if hasattr(value, "__float__"):
                     return float(value)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import decimal
 import fractions
+import time
 import unittest
 import warnings
 
@@ -77,6 +78,18 @@ class NumberTest(unittest.TestCase):
         self.makes(3, ruda.I32, 3)
         self.makes(True, ruda.BOOL, True)
         self.makes(numpy.float64(3), ruda.F16, 3.0, asked="f16")
+
+    @unittest.skipUnless(numpy, "NumPy is not installed")
+    def test_a_long_list_of_numbers_of_numpy_is_quick(self):
+        for values in ([0.5] * 200_000, [7] * 200_000, [True] * 200_000):
+            theirs = list(numpy.array(values))
+            began = time.perf_counter()
+            made = self.ctx.tensor(values)
+            own = time.perf_counter() - began
+            began = time.perf_counter()
+            other = self.ctx.tensor(theirs)
+            self.assertLess(time.perf_counter() - began, 20 * own + 0.2)
+            self.assertEqual((other.dtype, other.tobytes()), (made.dtype, made.tobytes()))
 
     @unittest.skipUnless(torch, "PyTorch is not installed")
     def test_numbers_of_pytorch(self):
