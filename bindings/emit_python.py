@@ -3,6 +3,7 @@
 """Called by generate.py."""
 
 import keyword
+import re
 import textwrap
 
 from emit_c import camel, eager_name
@@ -87,6 +88,48 @@ def takes_doc(named, what="In Python"):
     return "\n\n" + textwrap.fill(f"{what} " + " ".join(lines), 105) if lines else ""
 
 
+def python_doc(doc):
+    """A comment of the headers without what only C has: letters for threads, pointers for results, NULL."""
+    doc = re.sub(r"[ \n]*\[[TIS]\]$", "", doc, flags=re.M)
+    doc = re.sub(r"\bEager form: (?:\*out is )?(?=a |new )", "Gives ", doc).replace("Eager form: ", "")
+    doc = doc.replace("params->", "")
+    doc = re.sub(r",\s+and\s+\*out_(\w+)\s+too\s+unless\s+out_\1\s+is\s+NULL", r", and another for \1", doc)
+    return re.sub(r"\bNULL\b", "None", re.sub(r"\*(?=out\b|out_)", "", doc))
+
+
+def parameters_doc(fields, title="Parameters"):
+    """What the comments of fields say of parameters: [(parameter, Field, Enumeration or None)]. Enumerations have
+    a text of their own, and so have masks of axes."""
+    said = []  # [names, comment]
+    for name, field, e in fields:
+        comment = re.sub(rf"^{field.name}: ", "", field.comment)
+        if not comment or comment.startswith("bit i set") or (e and (comment.startswith("RUDA_") or field.declared > 1)):
+            continue
+        comment = re.sub(r"\bruda_plan_(\w+)", r"Plan.\1", re.sub(r"\bNULL\b", "None", comment))
+        comment = re.sub(r"\bfrom params$", "from the other parameters", comment)
+        comment = re.sub(r"\bRUDA_SPLITS_(\w+)", lambda m: f"Splits.{m.group(1)}", comment)
+        if said and field.place and said[-1][1] == comment:
+            said[-1][0].append(name)
+        else:
+            said.append(([name], comment))
+    lines = [
+        textwrap.fill(f"{', '.join(names)}: {comment}", 105, initial_indent="  ", subsequent_indent="      ")
+        for names, comment in said
+    ]
+    return f"\n\n{title}:\n" + "\n".join(lines) if lines else ""
+
+
+def eager_fields(api, op, enumerations):
+    """[(parameter, Field with the comment of the descriptor, Enumeration)] of an eager form."""
+    own = {f.name: f for struct, _ in api.parts(op) for f in struct.fields} if op.desc and op.desc.flat else {}
+    every = [(p, p if from_struct else own.get(p.name, p)) for p, _, from_struct in api.eager_inputs(op)]
+    return [
+        (safe(p.name), field, enumerations.of_parameter(op, p))
+        for p, field in every
+        if "bound at each call" not in field.comment
+    ]
+
+
 def operators(api, enumerations):
     lines = [
         HEAD.format("Operators: each call makes its outputs."),
@@ -106,12 +149,13 @@ def operators(api, enumerations):
         outs = [kind for _, kind in api.eager_outputs(op)]
         # Required ones in order, then those with a default; the stream and the fields of a struct by name
         # only.
-        required, optional, named, handles, passed, checks, takes = [], [], [], [], ["s"], [], []
+        required, optional, named, handles, kinds, passed, checks, takes = [], [], [], [], [], ["s"], [], []
         for p, kind, from_struct in api.eager_inputs(op):
             name = safe(p.name)
             default, e = default_of(kind), enumerations.of_parameter(op, p)
             if kind.startswith("in:"):
                 handles.append(name)
+                kinds.append(f'("{p.name}", "{kind[3:]}")')
                 free = from_struct or api.eager_default(op, p.name, kind)
                 passed.append(f'{"optional" if free else "given"}({name}, "{kind[3:]}", "{p.name}")')
             elif api.is_mask(op, p.name):
@@ -138,7 +182,8 @@ def operators(api, enumerations):
                 required.append((name, f"{name}: {said}"))
         positional = required + optional
         keywords = named + [("stream=None", "stream: Optional[Stream] = None")]
-        doc = (op.desc.doc + "\n\n" if op.desc and op.desc.doc else "") + op.eager.doc
+        doc = python_doc((op.desc.doc + "\n\n" if op.desc and op.desc.doc else "") + op.eager.doc)
+        doc += parameters_doc(eager_fields(api, op, enumerations))
         doc += mask_doc(api, op) + takes_doc(takes)
         call = f"_raw.{eager_name(api, op)}({', '.join(passed)})"
         lines += [
@@ -146,7 +191,7 @@ def operators(api, enumerations):
             f"def {safe(op.name)}({', '.join(a for a, _ in [*positional, ('*', '*'), *keywords])}):",
             f"    {quote(doc, '    ')}",
             *checks,
-            f"    s, context = op_stream({', '.join(['stream', *handles])})",
+            f"    s, context = op_stream({', '.join(['stream', *handles])}, kinds=({', '.join(kinds)},))",
         ]
         if len(outs) == 1:
             lines.append(f'    return wrap("{outs[0]}", {call}, context)')
@@ -205,11 +250,14 @@ def is_optional(api, op, field, kind, part):
 def plans(api, enumerations):
     every = {f.name: enumerations.of_field(f) for f, _ in api.own_fields(api.structs["ruda_plan_options"])}
     options = [(name, e) for name, e in every.items() if e]
+    own = [f for f, _ in api.own_fields(api.structs["ruda_plan_options"])]
+    every_option = [(f.name, f, every[f.name]) for f in own]
     lines = [
         HEAD.format("Plans: one function an operator; operands are tensors or TensorDesc."),
         "from ._constants import " + ", ".join(e.name for e in enumerations.all),
         "from ._numbers import axis_mask, field",
         "from ._plan import Plan, make\n",
+        f"OPTIONS = {tuple(every)!r}\n",
     ]
     stub = [
         "from typing import Any, Optional, Sequence, Union",
@@ -220,7 +268,7 @@ def plans(api, enumerations):
     ]
     names = []
     for op in api.plannable():
-        arguments, typed, passed, needed, takes = [], [], [], [], []
+        arguments, typed, passed, needed, takes, said_of = [], [], [], [], [], []
         for f, kind, part in api.fillable(op):
             if not kind:
                 continue
@@ -228,6 +276,7 @@ def plans(api, enumerations):
             mask = api.is_mask(op, f.name)
             e = None if is_dtype(f.name) else enumerations.of_field(f)
             said = MASK_HINT if mask else field_hint(kind, name, e)
+            said_of.append((name, f, e))
             arguments.append(f"{name}=None" if optional else name)
             typed.append(f"{name}: Optional[{said}] = None" if optional else f"{name}: {said}")
             value = f'axis_mask("{f.name}", {name}, {safe(api.axes_operand(op))})' if mask else name
@@ -238,15 +287,16 @@ def plans(api, enumerations):
             passed.append(f'"{api.name_of(op, f.name)}": {value}')
             if not optional:
                 needed.append(api.name_of(op, f.name))
-        doc = op.desc.doc + "\n\n" + op.plan_create.doc + mask_doc(api, op) + takes_doc(takes)
-        doc += takes_doc(options, "Among the options")
+        doc = python_doc(op.desc.doc + "\n\n" + op.plan_create.doc)
+        doc += parameters_doc(said_of) + mask_doc(api, op) + takes_doc(takes)
+        doc += parameters_doc(every_option, "Options") + takes_doc(options, "Among the options")
         lines += [
             "",
             f"def {safe(op.name)}(context, *, {', '.join(arguments)}, **options):",
             f"    {quote(doc, '    ')}",
             *(f'    if "{name}" in options:\n        options["{name}"] = field("{name}", options["{name}"], {e.name}, True)'
               for name, e in options),
-            f'    return make(context, "{op.name}", {{{", ".join(passed)}}}, options, {tuple(needed)!r})',
+            f'    return make(context, "{op.name}", {{{", ".join(passed)}}}, options, {tuple(needed)!r}, OPTIONS)',
             "",
         ]
         stub.append(

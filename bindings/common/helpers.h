@@ -41,6 +41,18 @@ RUDAX_PRINTF static ruda_status rudax_fail(ruda_status status, const char* forma
   return rudax_fault.status = status;
 }
 
+/* A message of the library about a field of a descriptor, of which no caller here knows: "desc.pages is 0"
+ * and "matmul: desc.options.math is 9" lose the words before the name of the parameter. */
+static const char* rudax_parameter_message(const char* message) {
+  const size_t word = strspn(message, "abcdefghijklmnopqrstuvwxyz0123456789_");
+  const size_t head = message[word] == ':' && message[word + 1] == ' ' ? word + 2 : 0;
+  if (strncmp(message + head, "desc.", 5)) return message;
+  const char* name = message + head + 5;
+  if (!strncmp(name, "options.", 8)) name += 8;
+  snprintf(rudax_fault.message, sizeof rudax_fault.message, "%.*s%s", (int)head, message, name);
+  return rudax_fault.message;
+}
+
 /* What went wrong in the call that just returned `status` on this thread. */
 static ruda_error_info rudax_error(ruda_status status) {
   ruda_error_info info = RUDA_ERROR_INFO_INIT;
@@ -52,7 +64,7 @@ static ruda_error_info rudax_error(ruda_status status) {
     ruda_last_error(&info);
   }
   rudax_fault.status = RUDA_OK;
-  if (!info.message) info.message = "";
+  info.message = info.message ? rudax_parameter_message(info.message) : "";
   if (!info.function) info.function = "";
   if (!info.native_library) info.native_library = "";
   return info;

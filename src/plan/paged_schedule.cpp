@@ -60,8 +60,8 @@ void PagedSchedule::check(const Given& g) {
   for (uint32_t s = 0; s < g.sequences; ++s) {
     const uint32_t needed = needed_pages(g.lengths[s]);
     RUDA_CHECK(needed <= g.table_pages, RUDA_E_ARGUMENT, arg_lengths,
-               "lengths[%u] is %u, which needs %u pages of %u, the table has %u a row", s, g.lengths[s],
-               needed, page_size(), g.table_pages);
+               "lengths[%u] is %u, which needs %u page%s of %u, the table has %u a row", s, g.lengths[s],
+               needed, needed == 1 ? "" : "s", page_size(), g.table_pages);
     const uint32_t* row = g.tables + uint64_t(s) * g.table_pages;
     const uint32_t mark = ++epoch_;
     for (uint32_t j = 0; j < g.table_pages; ++j) {
@@ -72,11 +72,11 @@ void PagedSchedule::check(const Given& g) {
         continue;
       }
       RUDA_CHECK(row[j] != no_page, RUDA_E_INDEX, arg_tables,
-                 "tables[%u][%u] is RUDA_NO_PAGE, expected below %u: length %u needs %u pages", s, j,
-                 capacity_.pages, g.lengths[s], needed);
+                 "tables[%u][%u] is RUDA_NO_PAGE, expected below %u: length %u needs %u page%s", s, j,
+                 capacity_.pages, g.lengths[s], needed, needed == 1 ? "" : "s");
       RUDA_CHECK(row[j] < capacity_.pages, RUDA_E_INDEX, arg_tables,
-                 "tables[%u][%u] is %u, expected below %u: length %u needs %u pages", s, j, row[j],
-                 capacity_.pages, g.lengths[s], needed);
+                 "tables[%u][%u] is %u, expected below %u: length %u needs %u page%s", s, j, row[j],
+                 capacity_.pages, g.lengths[s], needed, needed == 1 ? "" : "s");
       RUDA_CHECK(marks_[row[j]] != mark, RUDA_E_ARGUMENT, arg_tables,
                  "tables[%u][%u] is page %u, which stands at tables[%u][%u] already", s, j, row[j], s,
                  unsigned(std::find(row, row + j, row[j]) - row));
@@ -272,10 +272,10 @@ void PagedSchedule::check_fits(int64_t page_size, int64_t pages, int64_t rows, i
   RUDA_CHECK(capacity_.page_size == page_size, RUDA_E_ARGUMENT, arg,
              "%s: schedule has page_size %u, the cache has %lld", op, capacity_.page_size,
              (long long)page_size);
-  RUDA_CHECK(capacity_.pages <= pages, RUDA_E_ARGUMENT, arg, "%s: schedule has %u pages, the cache has %lld",
-             op, capacity_.pages, (long long)pages);
-  RUDA_CHECK(queries() <= rows, RUDA_E_ARGUMENT, arg, "%s: schedule has %u queries, the rows are %lld", op,
-             queries(), (long long)rows);
+  RUDA_CHECK(capacity_.pages <= pages, RUDA_E_ARGUMENT, arg, "%s: schedule has %u page%s, the cache has %lld",
+             op, capacity_.pages, capacity_.pages == 1 ? "" : "s", (long long)pages);
+  RUDA_CHECK(queries() <= rows, RUDA_E_ARGUMENT, arg, "%s: schedule has %u %s, the rows are %lld", op,
+             queries(), queries() == 1 ? "query" : "queries", (long long)rows);
 }
 
 void PagedSchedule::check_appendable(int arg, const char* op) const {

@@ -10,7 +10,7 @@ import threading
 from ._load import _raw
 from . import _errors
 from ._constants import Backend, DType, LogLevel
-from ._numbers import choice
+from ._numbers import article, choice, described
 
 _current_stream = contextvars.ContextVar("ruda_stream", default=None)
 
@@ -76,8 +76,19 @@ class Handle:
     def __exit__(self, *_):
         self.close()
 
+    def _about(self):
+        """What the text of an open object tells of it."""
+        return ""
+
+    def __repr__(self):
+        try:
+            about = "closed" if self.closed else self._about()
+        except Exception:  # closed or used by another thread meanwhile, or never made
+            about = ""
+        return f"<ruda.{type(self).__name__} {about}".rstrip() + ">"
+
     def __reduce__(self):
-        raise TypeError(f"a {type(self).__name__} cannot be pickled")
+        raise TypeError(f"{article(type(self).__name__)} cannot be pickled")
 
 
 _classes = {}
@@ -113,8 +124,9 @@ def given(value, kind, name):
         if not _raw._is_open(value._h):
             _raw._need_open(value._h, name, f"ruda.{kind}")
         return value._h
-    what = "None" if value is None else f"a {type(value).__name__}"
-    raise TypeError(f"{name} is {what}, expected a {kind}")
+    made = " (ctx.tensor or ruda.from_dlpack makes one)" if kind == "tensor" and value is not None else ""
+    made = "" if isinstance(value, Handle) else made
+    raise TypeError(f"{name} is {described(value)}, expected {article(kind)}{made}")
 
 
 def optional(value, kind, name):
@@ -126,9 +138,9 @@ def context_handle(context):
     return given(context, "context", "context")
 
 
-def op_stream(stream, *operands):
+def op_stream(stream, *operands, kinds=()):
     """The stream of a call and the context of its results: the one given, else the current one where it fits
-    the operands, else the default stream of their context."""
+    the operands, else the default stream of their context. kinds: name and kind of each operand, for messages."""
     if stream is not None:
         return given(stream, "stream", "stream"), stream._context
     context = next((o._context for o in operands if isinstance(o, Handle) and o._context is not None), None)
@@ -136,6 +148,9 @@ def op_stream(stream, *operands):
     if current is not None and (context is None or current._context is context):
         return current._h, current._context
     if context is None:
+        wrong = [(o, *kind) for o, kind in zip(operands, kinds) if o is not None and not isinstance(o, Handle)]
+        for operand, name, kind in wrong or [(o, *kind) for o, kind in zip(operands, kinds)][:1]:
+            given(operand, kind, name)
         raise TypeError("there is no operand to take the stream from: pass stream=")
     return context._default_stream(operands), context
 
@@ -266,7 +281,12 @@ class Context(Handle):
         return _tensor().full(self, shape, value, dtype, stream=stream)
 
     def tensor(self, data, dtype=None, *, stream=None):
-        """A copy of a number, nested sequences, or anything with a buffer, NumPy arrays among them."""
+        """A copy of a number, nested sequences, or anything with a buffer or __dlpack__, NumPy arrays among them.
+
+        Without a dtype, an array keeps its own, and so does a number of an array library by itself:
+        numpy.float64(3) is F64 as numpy.array(3.0) is. Numbers of Python, and all numbers in sequences, of NumPy
+        and other libraries too, go by their kind: bools alone are BOOL, integers I32, anything else F32. An
+        integer that I32 does not hold is an OverflowError: name a dtype."""
         return _tensor().from_data(self, data, dtype, stream=stream)
 
     def wrap(self, buffer, dtype=None, shape=None):
@@ -274,8 +294,8 @@ class Context(Handle):
         buffer that is not writable makes a read-only tensor. CPU contexts."""
         return _tensor().over(self, buffer, dtype, shape)
 
-    def __repr__(self):
-        return "<ruda.Context closed>" if self.closed else f"<ruda.Context {self.device_name}>"
+    def _about(self):
+        return self.device_name
 
 
 def _tensor():
@@ -380,6 +400,9 @@ class Cancel(Handle):
     @property
     def requested(self):
         return self._open()._requested
+
+    def _about(self):
+        return "requested" if self._requested else "not requested"
 
     def request(self):
         _raw.ruda_cancel_request(self._h)

@@ -68,6 +68,13 @@ class InternalError(Error):
     """A fault of the library itself."""
 
 
+def renamed(error, message):
+    """The same error in the words of the call that was made."""
+    return type(error)(
+        error.status, error.arg, error.native_code, message, error.function, error.library, error.name
+    )
+
+
 CATEGORIES = {
     1: ArgumentError,
     2: UnsupportedError,

@@ -5,6 +5,7 @@
 import array
 import itertools
 import math
+import numbers
 import operator
 import struct
 
@@ -62,6 +63,28 @@ def integers(name, values, least=LEAST_I64, most=MOST_I64):
     return taken
 
 
+def article(word):
+    """The word behind a or an."""
+    vowel = word[:1].lower() in tuple("aeio") or word.startswith("ndarray")
+    return f"an {word}" if vowel else f"a {word}"
+
+
+def counted(count, word):
+    """The number of things: "1 page", "2 pages"."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def described(value):
+    """What a value is, for a message: "None", "an int", "an ndarray of shape [2]"."""
+    if value is None:
+        return "None"
+    shape = getattr(value, "shape", None)
+    of = f" of shape {list(shape)}" if shape and isinstance(shape, tuple) else ""
+    name, module = type(value).__name__, type(value).__module__.partition(".")[0]
+    other = module not in ("builtins", "numpy", "ruda", "__main__")
+    return article(f"{module}.{name}" if other else name) + of
+
+
 def flatten(data):
     """(shape, flat list) of nested sequences."""
     if not isinstance(data, (list, tuple)):
@@ -69,15 +92,79 @@ def flatten(data):
     shape, flat = [len(data)], data
     while flat and isinstance(flat[0], (list, tuple)):
         if len(shape) == MAX_RANK:
-            raise ValueError(f"sequences are nested deeper than {MAX_RANK}, the largest rank")
+            raise ValueError(f"data is nested deeper than {MAX_RANK}, the largest rank")
         extent = len(flat[0])
-        if not all(isinstance(item, (list, tuple)) and len(item) == extent for item in flat):
-            raise ValueError("nested sequences have different lengths")
+        for at, item in enumerate(flat):
+            if not isinstance(item, (list, tuple)):
+                refuse_ragged(shape, at, described(item), extent)
+            elif len(item) != extent:
+                refuse_ragged(shape, at, f"{article(type(item).__name__)} of {len(item)}", extent)
         shape.append(extent)
         flat = list(itertools.chain.from_iterable(flat))
     if any(issubclass(kind, (list, tuple)) for kind in set(map(type, flat))):
-        raise ValueError("nested sequences have different lengths")
+        at, item = next((at, item) for at, item in enumerate(flat) if isinstance(item, (list, tuple)))
+        what, first = article(type(item).__name__), place(shape, 0)
+        raise ValueError(f"{place(shape, at)} is {what} of {len(item)}, expected a number as {first}")
     return tuple(shape), flat
+
+
+def refuse_ragged(shape, at, what, extent):
+    first = place(shape, 0)
+    raise ValueError(f"{place(shape, at)} is {what}, expected a sequence of {extent} as {first}")
+
+
+_PLAIN = {bool, int, float}
+
+
+def dtype_name(value):
+    """The name of the dtype of another library's number or array: "int64", "bool"; "" where it has none."""
+    return str(getattr(value, "dtype", "")).rpartition(".")[2]
+
+
+def plain_numbers(dtype, shape, flat):
+    """The numbers as those of Python: numbers of other libraries, scalars and arrays of rank 0, are bools,
+    integers or floats by their kind. dtype: of the tensor, None where the numbers decide."""
+    kinds = set(map(type, flat))
+    if kinds <= _PLAIN:
+        return flat
+    taken = {kind: convert for kind, convert in ((kind, converter(kind)) for kind in kinds) if convert}
+    if len(taken) == len(kinds):
+        try:
+            return [taken[type(v)](v) for v in flat]
+        except (OverflowError, TypeError, ValueError):
+            pass  # told below, with its place
+    return [v if type(v) in _PLAIN else plain_number(dtype, shape, at, v) for at, v in enumerate(flat)]
+
+
+def converter(kind):
+    """What makes Python's number of one of a type, where the type alone tells; else None."""
+    if kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")):
+        return bool
+    if not issubclass(kind, numbers.Real) or kind.__name__.startswith("timedelta"):
+        return None
+    return int if issubclass(kind, numbers.Integral) else float
+
+
+def plain_number(dtype, shape, at, value):
+    kind = dtype_name(value)
+    known = not isinstance(value, (str, bytes, bytearray)) and getattr(value, "shape", ()) == ()
+    if known and not kind.startswith(("complex", "datetime", "timedelta")):
+        try:
+            if kind == "bool":
+                return bool(value)
+            try:
+                return int(operator.index(value))
+            except TypeError:
+                if hasattr(value, "__float__"):
+                    return float(value)
+        except OverflowError:  # a fraction beyond the doubles
+            wanted = (dtype or DType.F32).name
+            raise OverflowError(f"{place(shape, at)} is {value!r}, expected a finite {wanted}") from None
+        except (TypeError, ValueError, RuntimeError):
+            pass
+    what = repr(value) if known or isinstance(value, (str, bytes, bytearray)) else described(value)
+    wanted = "an integer" if FORMATS.get(dtype, "f") not in "def?" else "a number"
+    raise TypeError(f"{place(shape, at)} is {what}, expected {wanted} for {(dtype or DType.F32).name}")
 
 
 def place(shape, at):
@@ -139,8 +226,7 @@ def number(name, value, expected):
         except TypeError:
             if hasattr(value, "__float__"):
                 return float(value)
-    of = f" of shape {list(shape)}" if shape and isinstance(shape, tuple) else ""
-    raise TypeError(f"{name} is a {type(value).__name__}{of}, expected {expected}")
+    raise TypeError(f"{name} is {described(value)}, expected {expected}")
 
 
 def choice(name, value, kind, unset=False):
@@ -158,7 +244,7 @@ def choice(name, value, kind, unset=False):
         return value
     # Numbers of other types, those that are open or stand for the default, and what is refused.
     expected = f"expected one of {kind.__name__}: " + ", ".join(kind.__members__).lower()
-    expected += ", or a number" if kind in OPEN else ""
+    expected += ", or a number from 0 to 4294967295" if kind in OPEN else ""
     if isinstance(value, str):
         raise ValueError(f"{name} is {value!r}, {expected}")
     try:

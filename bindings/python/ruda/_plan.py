@@ -3,12 +3,24 @@
 """A plan is made by ruda.plans.<op>(context, operands..., parameters..., options...) and called with its
 operands by name."""
 
-import operator
+import re
 
 from ._load import _raw
-from ._constants import Backend, BindKind
-from ._core import Handle, context_handle, given, op_stream, optional, read_text, register, wrap
-from ._numbers import LEAST_I64, MOST_I64, check_range, choice, exact_float, integers, number
+from ._constants import Backend, BindKind, Status
+from ._core import Handle, _classes as classes, context_handle, given, op_stream, optional, read_text, register, wrap
+from ._errors import ArgumentError
+from ._numbers import (
+    LEAST_I64,
+    MOST_I64,
+    article,
+    check_range,
+    choice,
+    counted,
+    described,
+    exact_float,
+    integers,
+    number,
+)
 from ._tensor import DType, Tensor, dtype_from, dtype_or_default, extents
 
 
@@ -21,7 +33,7 @@ class TensorDesc:
         self.shape, self.dtype = extents(shape), dtype_from(dtype)
         self.strides = None if strides is None else integers("strides", strides)
         if self.strides is not None and len(self.strides) != len(self.shape):
-            raise ValueError(f"strides has {len(self.strides)} numbers, expected {len(self.shape)} as shape")
+            raise ValueError(f"strides has {counted(len(self.strides), 'number')}, expected {len(self.shape)} as shape")
 
     def __repr__(self):
         return f"TensorDesc({list(self.shape)}, {self.dtype.name})"
@@ -68,8 +80,14 @@ def encode(name, value):
     return (ord("i"), check_range(name, taken))
 
 
-def make(context, op, fields, options, needed=()):
-    """The plan of operator `op`; a field that is None keeps its default, where it has one."""
+def make(context, op, fields, options, needed=(), known=()):
+    """The plan of operator `op`; a field that is None keeps its default, where it has one. known: the options that
+    there are."""
+    for name in options:
+        if known and name not in known:
+            has = ", ".join(field[:-5] if field.endswith("_mask") else field for field in fields)
+            message = f"{op} has no parameter {name}: it has {has}, and the options {', '.join(known)}"
+            raise ArgumentError(Status.E_ARGUMENT, message=message, name="RUDA_E_ARGUMENT")
     names, values = [], []
     for name in needed:
         if fields[name] is None:
@@ -81,6 +99,19 @@ def make(context, op, fields, options, needed=()):
     made = wrap("plan", _raw.rudax_plan_create(context_handle(context), op, " ".join(names), values), context)
     made._slots = made._read_slots()
     return made
+
+
+BIND_ERROR = re.compile(r"bindings\[\d+\] \((\w+)\): kind is \d+, expected (\d)")
+
+
+def expected_bind(name, kind):
+    """What an operand of a plan takes: a tensor, an object such as a PagedSchedule, or a number."""
+    if kind == BindKind.TENSOR:
+        return "a tensor"
+    if kind != BindKind.HANDLE:
+        return "a number"
+    of = [cls.__name__ for known, cls in classes.items() if known.rpartition("_")[2] == name]
+    return article(of[0]) if of else "another object of the library"
 
 
 @register("plan")
@@ -111,6 +142,9 @@ class Plan(Handle):
     def slots(self):
         """Operands by name: (number, whether it is an output)."""
         return dict(self._open()._slots)
+
+    def _about(self):
+        return f"{self.op} by {self.kernel}"
 
     @property
     def op(self):
@@ -160,11 +194,15 @@ class Plan(Handle):
         room, stop = optional(workspace, "workspace", "workspace"), optional(cancel, "cancel", "cancel")
         try:
             _raw.rudax_plan_execute(self._h, s, room, values, stop, timeout_ns)
-        except ValueError:
+        except ValueError as error:
             for name, value in operands.items():
                 if isinstance(value, Handle):
                     given(value, value.KIND, name)
-            raise
+            wrong = BIND_ERROR.search(getattr(error, "message", ""))
+            if not wrong:
+                raise
+            name, kind = wrong.group(1), int(wrong.group(2))
+            raise TypeError(f"{name} is {described(operands[name])}, expected {expected_bind(name, kind)}") from None
 
     execute = __call__
 
@@ -197,9 +235,9 @@ class PagedSchedule(Handle):
         sequence_ids = entries("sequence_ids", sequence_ids, 0)
         positions = entries("positions", positions, 0)
         if len(tables) != len(lengths):
-            raise ValueError(f"lengths has {len(lengths)} numbers, expected {len(tables)} as tables")
+            raise ValueError(f"lengths has {counted(len(lengths), 'number')}, expected {len(tables)} as tables")
         if len(sequence_ids) != len(positions):
-            raise ValueError(f"positions has {len(positions)} numbers, expected {len(sequence_ids)} as sequence_ids")
+            raise ValueError(f"positions has {counted(len(positions), 'number')}, expected {len(sequence_ids)} as sequence_ids")
         width = max(map(len, tables), default=0)
         values = [len(tables), width, len(positions)]
         for row in tables:
@@ -214,6 +252,10 @@ class PagedSchedule(Handle):
 
     def _get(self, what):
         return _raw.rudax_schedule_get(self._h, what)
+
+    def _about(self):
+        queries = "1 query" if self.queries == 1 else f"{self.queries} queries"
+        return f"{counted(self.sequences, 'sequence')}, {queries}, {counted(self.pages, 'page')} of {self.page_size}"
 
     @property
     def page_size(self):

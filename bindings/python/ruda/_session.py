@@ -17,15 +17,24 @@ import time
 from . import _raw
 from ._constants import ChatFlags, DType, EncodeFlags, Finish, Status
 from ._core import Handle, context_handle, given, op_stream, optional, read_text, register, wrap
-from ._errors import ArgumentError, CancelledError, Error, FileError, UnsupportedError
-from ._numbers import MOST_I64, check_range, integers
+from ._errors import ArgumentError, CancelledError, Error, FileError, UnsupportedError, renamed
+from ._numbers import check_range, counted, described, integers
+from ._stops import StopText, check_count
 from ._tensor import dtype_or_default
 
 _slots = list(range(64))  # numbers of loads in flight
 
 
-def _bytes(text):
+def _bytes(text, name="text"):
+    if not isinstance(text, (str, bytes, bytearray, memoryview)):
+        raise TypeError(f"{name} is {described(text)}, expected a text")
     return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
+
+
+def _path(path, name, expected):
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise TypeError(f"{name} is {described(path)}, expected {expected}")
+    return os.fsencode(path)
 
 
 def pack_messages(messages):
@@ -61,7 +70,10 @@ class Store(Handle):
     __slots__ = ()
 
     def __init__(self, path):
-        super().__init__(_raw.rudax_store_open(os.fsencode(path)))
+        super().__init__(_raw.rudax_store_open(_path(path, "path", "the path of a file")))
+
+    def _about(self):
+        return counted(len(self), "tensor")
 
     def __len__(self):
         return _raw.ruda_store_count(self._h)
@@ -101,6 +113,9 @@ class Tokenizer(Handle):
 
     def _get(self, what):
         return _raw.rudax_tokenizer_get(self._h, what)
+
+    def _about(self):
+        return f"of {counted(self.vocab_size, 'token')}"
 
     @property
     def vocab_size(self):
@@ -161,7 +176,8 @@ class Tokenizer(Handle):
 
     def render(self, messages, *, add_generation_prompt=True, template=None, variables=None):
         """The text of a conversation by the model's chat template. messages: dictionaries with role and content,
-        or pairs of them. template: the name of another template of the file. variables: for the template."""
+        or pairs of them. add_generation_prompt: the text that begins an answer, after the messages. template: the
+        name of another template of the file. variables: a dictionary of values that the template uses."""
         packed = pack_messages(messages)
         options = _chat_options(add_generation_prompt, template, variables)
         return read_text(lambda text: _raw.rudax_chat_render(self._h, packed, *options, text), 4096)
@@ -182,6 +198,10 @@ class Model(Handle):
         thread a few times a second, with bytes, and at the end with done == total; an exception that it raises
         ends the load."""
         given(context, "context", "context")
+        if progress is not None and not callable(progress):
+            raise TypeError(f"progress is {progress!r}, expected a function of two numbers, done and total")
+        if not isinstance(source, Store):
+            _path(source, "source", "the path of a GGUF file, or a Store")
         store = source._open() if isinstance(source, Store) else Store(source)
         try:
             slot = _slots.pop()
@@ -232,6 +252,9 @@ class Model(Handle):
     def _get(self, what):
         return _raw.rudax_model_get(self._h, what)
 
+    def _about(self):
+        return f"{self.architecture} {self.name!r}, {counted(self.layer_count, 'layer')}"
+
     @property
     def layer_count(self):
         return self._get(0)
@@ -279,59 +302,6 @@ class Model(Handle):
         return made
 
 
-def check_stops(stops):
-    """A list of stop texts: a text, or a sequence of them, none of which is empty."""
-    try:
-        stops = [stops] if isinstance(stops, str) else list(stops)
-    except TypeError:
-        raise TypeError(f"stops is {stops!r}, expected texts") from None
-    for i, stop in enumerate(stops):
-        if not isinstance(stop, str):
-            raise TypeError(f"stops[{i}] is {stop!r}, expected a text")
-        if not stop:
-            raise ValueError(f"stops[{i}] is empty, expected a text of one character or more")
-    return stops
-
-
-def check_count(max_tokens):
-    try:
-        count = operator.index(max_tokens)
-    except TypeError:
-        raise TypeError(f"max_tokens is {max_tokens!r}, expected an integer") from None
-    if not 0 <= count <= MOST_I64:
-        raise ValueError(f"max_tokens is {count}, expected 0 to {MOST_I64}")
-    return count
-
-
-class StopText:
-    """Holds text back that may begin a stop sequence."""
-
-    def __init__(self, stops):
-        self._stops = check_stops(stops)
-        self._held = ""
-
-    def push(self, text):
-        """(text that may be shown, whether a stop sequence was found)"""
-        self._held += text
-        found = [at for at in (self._held.find(stop) for stop in self._stops) if at >= 0]
-        if found:
-            shown, self._held = self._held[: min(found)], ""
-            return shown, True
-        keep = 0
-        for stop in self._stops:
-            for length in range(min(len(stop) - 1, len(self._held)), keep, -1):
-                if self._held.endswith(stop[:length]):
-                    keep = length
-                    break
-        split = len(self._held) - keep
-        shown, self._held = self._held[:split], self._held[split:]
-        return shown, False
-
-    def rest(self):
-        held, self._held = self._held, ""
-        return held
-
-
 @register("session")
 class Session(Handle):
     """One conversation: a model, its key-value cache and a sampler. One thread at a time; close() and a Cancel
@@ -369,7 +339,12 @@ class Session(Handle):
             call, given = _raw.rudax_session_prompt_text, _bytes(tokens)
         else:
             call, given = _raw.rudax_session_prompt, integers("tokens", tokens)
-        self._change(call, given, handle)
+        try:
+            self._change(call, given, handle)
+        except ArgumentError as error:
+            if not error.message.startswith("count is 0,"):
+                raise
+            raise renamed(error, "tokens is empty, expected at least 1 token") from None
 
     def _change(self, call, *arguments):
         """A call after which the session holds something else. One that is refused changes nothing."""
@@ -394,7 +369,12 @@ class Session(Handle):
         """As prompt with a conversation, rendered by the model's chat template; see Tokenizer.render."""
         options = _chat_options(add_generation_prompt, template, variables)
         handle = optional(cancel, "cancel", "cancel")
-        self._change(_raw.rudax_session_prompt_chat, pack_messages(messages), *options, handle)
+        try:
+            self._change(_raw.rudax_session_prompt_chat, pack_messages(messages), *options, handle)
+        except ArgumentError as error:
+            if not error.message.startswith("count is 0, expected at least 1 message"):
+                raise
+            raise renamed(error, "messages is empty, expected at least 1 message") from None
 
     def next(self):
         """(token, text, whether it was the last): chooses the next token. The text is what is certain by now,
@@ -465,27 +445,49 @@ class Session(Handle):
         if rest := shown + stop_text.rest():
             yield rest
 
-    def chat(self, messages, *, max_tokens=0, stops=(), cancel=None, **template):
+    def chat(
+        self,
+        messages,
+        *,
+        max_tokens=0,
+        stops=(),
+        cancel=None,
+        add_generation_prompt=True,
+        template=None,
+        variables=None,
+    ):
         """Yields the pieces of the answer to a conversation: prompt_chat, when the first is asked for, then
-        generate."""
+        generate. messages, add_generation_prompt, template and variables are those of Tokenizer.render;
+        max_tokens, stops and cancel those of generate."""
         self._open()
         optional(cancel, "cancel", "cancel")
         count, stop_text = check_count(max_tokens), StopText(stops)
 
         def pieces():
-            self.prompt_chat(messages, cancel=cancel, **template)
+            self.prompt_chat(
+                messages,
+                add_generation_prompt=add_generation_prompt,
+                template=template,
+                variables=variables,
+                cancel=cancel,
+            )
             yield from self._pieces(count, stop_text, cancel)
 
         return pieces()
 
     @property
     def finish(self):
-        """What ended the last generate, a Finish."""
+        """What ended the last generate or chat, a Finish. NONE before the first, while one is read, and where it
+        did not come to an end of its own: a cancel or another error, which the exception tells, or a caller that
+        stopped asking."""
         self._open()
         return getattr(self, "_finish", Finish.NONE)
 
     def _get(self, what):
         return _raw.rudax_session_get(self._h, what)
+
+    def _about(self):
+        return f"{self.token_count} of {counted(self.token_capacity, 'token')}"
 
     @property
     def token_count(self):
@@ -522,8 +524,14 @@ class Session(Handle):
         return int(self._get(8))
 
     def rewind(self, count):
-        """Forgets all but the first tokens."""
-        self._change(_raw.ruda_session_rewind, count)
+        """Forgets all but the first `count` tokens."""
+        try:
+            self._change(_raw.ruda_session_rewind, count)
+        except (ArgumentError, OverflowError) as error:
+            if not str(getattr(error, "message", error)).startswith("count is "):
+                raise
+            message = f"count is {count}, expected 0 to {self.token_count}, the tokens that the session holds"
+            raise (renamed(error, message) if isinstance(error, ArgumentError) else OverflowError(message)) from None
 
     def tokens(self):
         """The tokens that the session holds."""

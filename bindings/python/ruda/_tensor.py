@@ -9,31 +9,20 @@ import struct
 
 from ._load import _raw
 from ._constants import Backend, DType, Overflow
+from ._buffers import contiguous_buffer, dtype_of_format, match_buffer, no_elements, wrong_size
 from ._core import Context, Handle, context_handle, given, lend, op_stream, register, take_returned, wrap
-from ._numbers import FORMATS, MOST_I64, check_range, choice, exact_float, flatten, integers, numpy_module, pack_numbers
-
-_CODES = {"d": DType.F64, "f": DType.F32, "e": DType.F16, "?": DType.BOOL}
-_INTEGERS = {
-    (False, 1): DType.U8,
-    (True, 1): DType.I8,
-    (False, 2): DType.U16,
-    (True, 2): DType.I16,
-    (False, 4): DType.U32,
-    (True, 4): DType.I32,
-    (False, 8): DType.U64,
-    (True, 8): DType.I64,
-}
-
-
-def dtype_of_format(code, size):
-    """The dtype of a buffer's elements; None when there is none."""
-    code = code.lstrip("@=<" if memoryview(b"\1\0").cast("H")[0] == 1 else "@=>!")
-    if code in _CODES:
-        return _CODES[code]
-    if len(code) == 1 and code in "bhilqBHILQ":
-        return _INTEGERS[code.islower(), size]
-    return None
-
+from ._numbers import (
+    FORMATS,
+    MOST_I64,
+    choice,
+    described,
+    exact_float,
+    flatten,
+    integers,
+    numpy_module,
+    pack_numbers,
+    plain_numbers,
+)
 
 # Names of other libraries for the eight-bit and four-bit floats.
 _OTHER_NAMES = {
@@ -78,19 +67,6 @@ def dtype_from(value):
 def dtype_or_default(value):
     """The number of a dtype; None and 0 stand for the default of the call."""
     return 0 if value is None or (value == 0 and type(value) is int) else int(dtype_from(value))
-
-
-def match_buffer(dtype, data):
-    """Refuses a buffer whose elements are of another dtype; bytes are taken as they are, and so are unsigned
-    integers of the same size for the floats that buffers don't have."""
-    view = memoryview(data)
-    if view.itemsize == 1:
-        return
-    have = dtype_of_format(view.format, view.itemsize)
-    if have == dtype or (have in (DType.U16, DType.U32, DType.U64) and dtype not in FORMATS):
-        return
-    kind = have.name if have else f"format {view.format!r}"
-    raise TypeError(f"the buffer holds {kind}, expected {dtype.name} as the tensor: cast the tensor, or use bytes")
 
 
 # Dtypes that PyTorch has and NumPy lacks.
@@ -148,8 +124,10 @@ class Tensor(Handle):
     @staticmethod
     def from_data(context, data, dtype=None, *, stream=None):
         wanted = None if dtype is None else dtype_from(dtype)
-        if isinstance(data, (bool, int, float, list, tuple)):
+        # A number of an array library is an array of rank 0, also where it is a float of Python as numpy.float64.
+        if isinstance(data, (int, float, list, tuple)) and not hasattr(data, "dtype"):
             shape, flat = flatten(data)
+            flat = plain_numbers(wanted, shape, flat)
             have = wanted if wanted in FORMATS else DType.F32
             if wanted is None:
                 kinds = set(map(type, flat))
@@ -161,18 +139,20 @@ class Tensor(Handle):
         else:
             try:
                 view = memoryview(data)
-            except TypeError:
+            except (TypeError, ValueError, BufferError):
+                if hasattr(data, "dtype") and hasattr(data, "__array_interface__"):
+                    raise no_elements("data", data) from None
                 if not hasattr(data, "__dlpack__"):
                     raise TypeError(
-                        f"data is a {type(data).__name__}, expected a number, nested sequences, a buffer, or an "
-                        "object with __dlpack__"
+                        f"data is {described(data)}, expected a number, nested sequences, a buffer, or an object "
+                        "with __dlpack__"
                     ) from None
                 with from_dlpack(data, context=context) as shared:
                     made = Tensor.empty(context, shared.shape, shared.dtype if wanted is None else wanted)
                     return shared.copy_to(made, stream=stream)
             have = dtype_of_format(view.format, view.itemsize)
             if have is None:
-                raise TypeError(f"elements are of format {view.format!r}, expected one that a dtype has, or bytes")
+                raise no_elements("data", data, view)
             shape = view.shape
             source = view if view.c_contiguous else view.tobytes()
         made = Tensor.empty(context, shape, have)
@@ -182,11 +162,11 @@ class Tensor(Handle):
     @staticmethod
     def over(context, buffer, dtype=None, shape=None):
         take_returned()
-        view = memoryview(buffer)
+        view = contiguous_buffer("buffer", buffer)
         if dtype is None:
             dtype = dtype_of_format(view.format, view.itemsize)
             if dtype is None:
-                raise TypeError(f"elements are of format {view.format!r}, expected one that a dtype has, or bytes")
+                raise no_elements("buffer", buffer, view)
         kind = dtype_from(dtype)
         if shape is None:
             bits = _raw.rudax_dtype_get(kind)[0]
@@ -273,23 +253,27 @@ class Tensor(Handle):
             raise ValueError(f"a tensor of shape {list(self.shape)} has no truth value: one element has")
         return bool(self.item())
 
-    def __repr__(self):
-        if self.closed:
-            return "<ruda.Tensor closed>"
-        return f"<ruda.Tensor {self.dtype.name} {list(self.shape)}>"
+    def _about(self):
+        return f"{self.dtype.name} {list(self.shape)}"
 
     # ---- host memory ----
 
     def write(self, data, *, stream=None):
         """Copies a contiguous buffer of exactly the tensor's bytes into the tensor: of its dtype, or bytes."""
-        match_buffer(self.dtype, data)
+        view = match_buffer(self.dtype, data)
+        if view.nbytes != self.nbytes:
+            raise wrong_size(view.nbytes, str(self.nbytes))
         _raw.ruda_tensor_write(op_stream(stream, self)[0], self._h, data)
         return self
 
     def read_into(self, data, *, stream=None):
         """Copies the tensor, row-major, into a writable buffer of its dtype, or of bytes, and at least its
         size."""
-        match_buffer(self.dtype, data)
+        view = match_buffer(self.dtype, data, "expected a writable buffer, such as an array of NumPy or a bytearray")
+        if view.readonly:
+            raise TypeError(f"data is {described(data)}, read-only, expected a writable buffer")
+        if view.nbytes < self.nbytes:
+            raise wrong_size(view.nbytes, f"at least {self.nbytes}")
         _raw.ruda_tensor_read(op_stream(stream, self)[0], self._h, data)
         return data
 
@@ -521,7 +505,7 @@ def from_dlpack(x, *, context=None, stream=None):
     by default that of the current stream, else a CPU context made for it."""
     if not hasattr(x, "__dlpack__"):
         raise TypeError(
-            f"x is a {type(x).__name__}, expected an object with __dlpack__, such as an array of NumPy or PyTorch"
+            f"x is {described(x)}, expected an object with __dlpack__, such as an array of NumPy or PyTorch"
         )
     if isinstance(x, Tensor):
         x = InPlace(x)

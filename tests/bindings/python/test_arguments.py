@@ -92,10 +92,11 @@ class ArgumentTest(unittest.TestCase):
             ([1, 1.5], "i32", TypeError, "data[1] is 1.5, expected an integer for I32"),
             ([1.0, "a"], None, TypeError, "data[1] is 'a', expected a number for F32"),
             ([1e6], "f16", OverflowError, "data[0] is 1000000.0, expected a finite F16"),
-            ([[1.0], [2.0, 3.0]], None, ValueError, "nested sequences have different lengths"),
-            ([[1.0], 2.0], None, ValueError, "nested sequences have different lengths"),
-            ([1.0, [2.0]], None, ValueError, "nested sequences have different lengths"),
-            (None, None, TypeError, "data is a NoneType, expected a number, nested sequences, a buffer"),
+            ([[1.0], [2.0, 3.0]], None, ValueError, "data[1] is a list of 2, expected a sequence of 1 as data[0]"),
+            ([[1.0], 2.0], None, ValueError, "data[1] is a float, expected a sequence of 1 as data[0]"),
+            ([1.0, [2.0]], None, ValueError, "data[1] is a list of 1, expected a number as data[0]"),
+            ([[[1]], [[2, 3]]], None, ValueError, "data[1][0] is a list of 2, expected a sequence of 1 as data[0][0]"),
+            (None, None, TypeError, "data is None, expected a number, nested sequences, a buffer"),
         ):
             self.refuses(error, text, self.ctx.tensor, data, dtype)
         self.assertEqual(self.ctx.tensor([[], []]).shape, (2, 0))
@@ -149,10 +150,10 @@ class ArgumentTest(unittest.TestCase):
                 self.assertEqual(y.tolist(), [3.0, 4.0])
                 plan(a=x, y=y, scalar=numpy.float32(3))
                 self.assertEqual(y.tolist(), [4.0, 5.0])
-                text = "scalar is a ndarray of shape [2], expected a tensor, another object of the library or a number"
+                text = "scalar is an ndarray of shape [2], expected a tensor, another object of the library or a number"
                 self.refuses(TypeError, text, plan, a=x, y=y, scalar=numpy.ones(2))
-                self.refuses(TypeError, "a is a ndarray of shape [2]", plan, a=numpy.ones(2, "i4"), y=y)
-                self.refuses(TypeError, "eps is a ndarray", ruda.plans.rms_norm, self.ctx, x=x, gamma=x, eps=numpy.ones(2))
+                self.refuses(TypeError, "a is an ndarray of shape [2]", plan, a=numpy.ones(2, "i4"), y=y)
+                self.refuses(TypeError, "eps is an ndarray", ruda.plans.rms_norm, self.ctx, x=x, gamma=x, eps=numpy.ones(2))
             closed = self.ctx.zeros(2)
             closed.close()
             self.refuses(ValueError, "y: closed, expected an open tensor", plan, a=x, y=closed, scalar=1.0)

@@ -141,7 +141,7 @@ class CoreTest(unittest.TestCase):
         for shape, strides in (((2, 3), (1.5e-323, 5e-324)), ((2.0, 3), None), ((2, 3), "ab")):
             with self.assertRaisesRegex(TypeError, "expected integers"):
                 ruda.TensorDesc(shape, strides=strides)
-        with self.assertRaisesRegex(ValueError, "strides has 1 numbers, expected 2 as shape"):
+        with self.assertRaisesRegex(ValueError, "strides has 1 number, expected 2 as shape"):
             ruda.TensorDesc((2, 3), strides=(3,))
         x, w = ruda.TensorDesc((1, 32)), ruda.TensorDesc((4, 32), ruda.Q4_0)
         with ruda.plans.matmul_block(self.ctx, x=x, weights=w) as plan:
@@ -228,7 +228,7 @@ class CoreTest(unittest.TestCase):
                 ruda.plans.rms_norm(self.ctx, **arguments)
             self.assertIn(text, str(caught.exception))
 
-        fails("no parameter options.nonsense", nonsense=1)
+        fails("no parameter nonsense", nonsense=1)
         fails("cannot hold a value of kind", eps=[1.0])
         fails("cannot hold a value of kind", x=2.0)
         fails("expected 0 to 4294967295", autotune=-1)

@@ -313,7 +313,7 @@ class SessionTest(unittest.TestCase):
             list(session.chat(QUESTION, max_tokens=1.5))
         with self.model.session() as session, self.assertRaises(ruda.ArgumentError) as caught:
             list(session.chat([]))
-        self.assertIn("count is 0, expected at least 1 message", str(caught.exception))
+        self.assertIn("messages is empty, expected at least 1 message", str(caught.exception))
 
     def test_sessions_in_parallel(self):
         want = "".join(self.model.session().chat(QUESTION, max_tokens=16))
