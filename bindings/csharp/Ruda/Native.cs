@@ -240,9 +240,9 @@ namespace Ruda {
     }
 
     /// <summary>The number of a value of an enumeration; unset: 0 stands for the default.</summary>
-    internal static uint One<T>(string name, T value, bool unset = false)
+    internal static uint One<T>(string name, Choice<T> value, bool unset = false)
         where T : struct {
-      return ((Choice<T>)value).Number(name, unset);
+      return value.Number(name, unset);
     }
 
     /// <summary>A text that ends with its first NUL in the library; null stays null.</summary>

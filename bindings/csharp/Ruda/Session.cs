@@ -368,7 +368,7 @@ namespace Ruda {
   public sealed class Session : NativeObject<SessionHandle> {
     /// <param name="tokenCapacity">prompt and answer together; 0 = the model's context length</param>
     /// <param name="cacheDType">of keys and values; 0 = F16</param>
-    public Session(Model model, long tokenCapacity = 0, DType cacheDType = 0, uint batchTokens = 0)
+    public Session(Model model, long tokenCapacity = 0, Choice<DType> cacheDType = default(Choice<DType>), uint batchTokens = 0)
         : base(Make(model, tokenCapacity, cacheDType, batchTokens)) {
       vocabSize = model.VocabSize;
     }
@@ -378,7 +378,7 @@ namespace Ruda {
     Finish finish;
     string kept = "";  // may begin a stop text, until it is known: here, so that an early end does not lose it
 
-    static SessionHandle Make(Model model, long capacity, DType dtype, uint batch) {
+    static SessionHandle Make(Model model, long capacity, Choice<DType> dtype, uint batch) {
       SessionHandle made;
       RudaNative.rudax_session_create(Need.H("model", model), Need.One("cacheDType", dtype, true), Need.Unsigned("tokenCapacity", capacity), batch,
                                       out made);

@@ -51,10 +51,10 @@ namespace Ruda {
     }
 
     /// <summary>A tensor with undefined contents.</summary>
-    public Tensor(Context context, DType dtype, params long[] shape) : base(Make(context, dtype, shape)) {
+    public Tensor(Context context, Choice<DType> dtype, params long[] shape) : base(Make(context, dtype, shape)) {
     }
 
-    static TensorHandle Make(Context context, DType dtype, long[] shape) {
+    static TensorHandle Make(Context context, Choice<DType> dtype, long[] shape) {
       TensorHandle made;
       Need.Given("shape", shape);
       RudaNative.rudax_tensor_create(Need.H("context", context), Need.One("dtype", dtype), shape, (uint)shape.Length, out made);
@@ -62,7 +62,7 @@ namespace Ruda {
     }
 
     /// <summary>A tensor with a copy of `data`.</summary>
-    public static Tensor From<T>(Stream stream, Context context, DType dtype, ReadOnlySpan<T> data,
+    public static Tensor From<T>(Stream stream, Context context, Choice<DType> dtype, ReadOnlySpan<T> data,
                                  params long[] shape)
         where T : struct {
       Tensor made = new Tensor(context, dtype, shape);
@@ -76,9 +76,10 @@ namespace Ruda {
     }
 
     /// <summary>A tensor over an array, which stays pinned while any tensor uses it. CPU contexts.</summary>
-    public static Tensor Over<T>(Context context, DType dtype, T[] data, params long[] shape)
+    public static Tensor Over<T>(Context context, Choice<DType> dtype, T[] data, params long[] shape)
         where T : struct {
-      Elements.Match<T>(dtype);
+      uint held = Need.One("dtype", dtype);
+      Elements.Match<T>((DType)held);
       Need.H("context", context);
       Need.Given("data", data);
       Need.Given("shape", shape);
@@ -87,7 +88,7 @@ namespace Ruda {
       long number = Loans.Add(pinned);
       try {
         TensorHandle made;
-        RudaNative.rudax_tensor_wrap(Need.H("context", context), Need.One("dtype", dtype), shape, (uint)shape.Length, 3,
+        RudaNative.rudax_tensor_wrap(Need.H("context", context), held, shape, (uint)shape.Length, 3,
                                      pinned.AddrOfPinnedObject(), (ulong)Buffer.ByteLength(data), number,
                                      out made);
         return new Tensor(made);
@@ -200,9 +201,9 @@ namespace Ruda {
     /// <summary>A contiguous copy of another dtype.</summary>
     /// <param name="overflow">for F8E4M3 and F8E5M2: what becomes of numbers beyond the largest; by default infinity,
     /// 448 in F8E4M3</param>
-    public Tensor Cast(Stream stream, DType dtype, Overflow overflow = Overflow.Default) {
+    public Tensor Cast(Stream stream, Choice<DType> dtype, Choice<Overflow> overflow = default(Choice<Overflow>)) {
       TensorHandle made;
-      RudaNative.ruda_tensor_convert(Need.H("stream", stream), H, Need.One("dtype", dtype), Need.One("overflow", overflow), out made);
+      RudaNative.ruda_tensor_convert(Need.H("stream", stream), H, Need.One("dtype", dtype), Need.One("overflow", overflow, true), out made);
       return new Tensor(made);
     }
 

@@ -25,8 +25,8 @@ static class ClosedTests {
     if (type == typeof(IEnumerable<string>)) return new[] { "x" };
     if (type == typeof(IEnumerable<ChatMessage>)) return new[] { new ChatMessage("user", "a") };
     if (type == typeof(IDictionary<string, object>)) return new Dictionary<string, object> { { "x", live }, { "y", live } };
-    if (type == typeof(DType)) return DType.F64;
-    if (type == typeof(LogLevel)) return LogLevel.Info;
+    if (type == typeof(Choice<DType>)) return (Choice<DType>)DType.F64;
+    if (type == typeof(Choice<LogLevel>)) return (Choice<LogLevel>)LogLevel.Info;
     return type.IsValueType ? Activator.CreateInstance(type) : null;
   }
 
