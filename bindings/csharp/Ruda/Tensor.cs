@@ -23,6 +23,18 @@ namespace Ruda {
       }
     }
 
+    /// <summary>The dtype of an array of T.</summary>
+    internal static DType Of<T>()
+        where T : struct {
+      if (typeof(T) == typeof(byte))
+        return DType.U8;
+      string names = Names(typeof(T));
+      if (names == "")
+        throw new ArgumentException("data is an array of " + typeof(T).Name + ", expected one of numbers or of bool",
+                                    "data");
+      return (DType)Enum.Parse(typeof(DType), names.Split(' ')[0]);
+    }
+
     /// <summary>Refuses a type whose elements are of another dtype; bytes are taken as they are.</summary>
     internal static void Match<T>(DType dtype)
         where T : struct {
@@ -61,18 +73,43 @@ namespace Ruda {
       return made;
     }
 
-    /// <summary>A tensor with a copy of `data`.</summary>
+    /// <summary>A tensor with a copy of `data`, which is as many elements as the shape has, or their bytes; T as in
+    /// Write.</summary>
     public static Tensor From<T>(Stream stream, Context context, Choice<DType> dtype, ReadOnlySpan<T> data,
                                  params long[] shape)
         where T : struct {
       Tensor made = new Tensor(context, dtype, shape);
-      made.Write(stream, data);
+      try {
+        Elements.Match<T>(made.DType);
+        long size = Buffer.ByteLength(new T[1]), expected = made.Bytes / size;
+        if (data.Length != expected)
+          throw new ArgumentException("data has " + data.Length + (made.Bytes == made.Count * size ? " elements" : " bytes") +
+                                          ", expected " + expected + " as shape [" + string.Join(", ", shape) + "]",
+                                      "data");
+        made.Write(stream, data);
+      } catch {
+        made.Dispose();
+        throw;
+      }
       return made;
+    }
+
+    /// <summary>A tensor with a copy of `data`; T as in Write.</summary>
+    public static Tensor From<T>(Stream stream, Context context, Choice<DType> dtype, T[] data, params long[] shape)
+        where T : struct {
+      return From<T>(stream, context, dtype, new ReadOnlySpan<T>(Need.Given("data", data)), shape);
+    }
+
+    /// <summary>A tensor with a copy of `data`, of the dtype of its elements: int[] gives I32, ushort[] U16, byte[] U8,
+    /// bool[] Bool.</summary>
+    public static Tensor From<T>(Stream stream, Context context, T[] data, params long[] shape)
+        where T : struct {
+      return From<T>(stream, context, Elements.Of<T>(), new ReadOnlySpan<T>(Need.Given("data", data)), shape);
     }
 
     /// <summary>An F32 tensor with a copy of `data`.</summary>
     public static Tensor From(Stream stream, Context context, float[] data, params long[] shape) {
-      return From<float>(stream, context, DType.F32, Need.Given("data", data), shape);
+      return From<float>(stream, context, DType.F32, data, shape);
     }
 
     /// <summary>A tensor over an array, which stays pinned while any tensor uses it. CPU contexts.</summary>

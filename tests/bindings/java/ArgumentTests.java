@@ -65,6 +65,14 @@ final class ArgumentTests {
       refuses("data[0] is -1, expected 0 to 9223372036854775807 for U64",
           () -> Tensor.from(s, c, DType.U64, new long[] {-1}, 1));
       refuses("data[0] is 2, expected 0 to 1 for BOOL", () -> Tensor.from(s, c, DType.BOOL, new long[] {2}, 1));
+      long live = c.liveObjects();
+      refuses("data has 1 elements, expected 4 as shape [2, 2]", () -> Tensor.from(s, c, new float[1], 2, 2));
+      refuses("data has 3 elements, expected 2 as shape [2]", () -> Tensor.from(s, c, new double[3], 2));
+      refuses("data has 3 elements, expected 2 as shape [2]", () -> Tensor.from(s, c, new int[3], 2));
+      refuses("data has 3 elements, expected 2 as shape [2]", () -> Tensor.from(s, c, new long[3], 2));
+      refuses("data has 3 elements, expected 2 as shape [2]", () -> Tensor.from(s, c, DType.U8, new long[3], 2));
+      refuses("data has 3 elements, expected 2 as shape [2]", () -> Tensor.from(s, c, DType.BF16, new double[3], 2));
+      Tests.equal(c.liveObjects(), live, "nothing is left of what was refused");
       refuses("dtype is BF16, expected one of integers", () -> Tensor.from(s, c, DType.BF16, new long[] {1}, 1));
       Tests.check(Arrays.equals(Tensor.from(s, c, DType.BF16, new double[] {1, 2}, 2).toShorts(s),
           new short[] {0x3F80, 0x4000}), "BF16");
@@ -208,6 +216,9 @@ final class ArgumentTests {
           () -> new PlanBuilder("rms_norm").set("x", 1).create(c));
       fails("rms_norm: x cannot hold a value of kind object, expected a tensor",
           () -> new PlanBuilder("rms_norm").set("x", (NativeHandle) s).create(c));
+      fails("softmax has no parameter options.kernle: it has options.strategy options.kernel options.math ",
+          () -> new PlanBuilder("softmax").set("x", x).set("options.kernle", "x").create(c));
+      fails("options.kernel", () -> new PlanBuilder("softmax").set("x", x).set("kernel", "x").create(c));
       fails("reduce has no parameter axes: it has",
           () -> new PlanBuilder("reduce").set("x", x).set("op", Reduce.SUM).set("axes", 1).create(c));
       new PlanBuilder("reduce").set("x", x).set("op", Reduce.SUM).set("axes_mask", 1).create(c).close();

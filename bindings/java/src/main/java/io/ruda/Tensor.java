@@ -47,28 +47,28 @@ public final class Tensor extends NativeHandle {
   public static Tensor from(Stream stream, Context context, float[] data, long... shape) {
     ByteBuffer b = buffer(4L * need("data", data, "a list").length);
     b.asFloatBuffer().put(data);
-    return new Tensor(context, DType.F32, shape).write(stream, b);
+    return filled(new Tensor(context, DType.F32, shape), stream, data.length, b);
   }
 
   /** An F64 tensor with a copy of `data`. */
   public static Tensor from(Stream stream, Context context, double[] data, long... shape) {
     ByteBuffer b = buffer(8L * need("data", data, "a list").length);
     b.asDoubleBuffer().put(data);
-    return new Tensor(context, DType.F64, shape).write(stream, b);
+    return filled(new Tensor(context, DType.F64, shape), stream, data.length, b);
   }
 
   /** An I32 tensor with a copy of `data`. */
   public static Tensor from(Stream stream, Context context, int[] data, long... shape) {
     ByteBuffer b = buffer(4L * need("data", data, "a list").length);
     b.asIntBuffer().put(data);
-    return new Tensor(context, DType.I32, shape).write(stream, b);
+    return filled(new Tensor(context, DType.I32, shape), stream, data.length, b);
   }
 
   /** An I64 tensor with a copy of `data`. */
   public static Tensor from(Stream stream, Context context, long[] data, long... shape) {
     ByteBuffer b = buffer(8L * need("data", data, "a list").length);
     b.asLongBuffer().put(data);
-    return new Tensor(context, DType.I64, shape).write(stream, b);
+    return filled(new Tensor(context, DType.I64, shape), stream, data.length, b);
   }
 
   /**
@@ -87,7 +87,7 @@ public final class Tensor extends NativeHandle {
             + " for " + DType.name(dtype));
       putInteger(b, bits, data[i]);
     }
-    return new Tensor(context, dtype, shape).write(stream, b.flip());
+    return filled(new Tensor(context, dtype, shape), stream, data.length, b.flip());
   }
 
   /**
@@ -112,7 +112,19 @@ public final class Tensor extends NativeHandle {
             + " for " + DType.name(dtype));
       putInteger(b, bits, value < 0x1p63 ? (long) value : (long) (value - 0x1p63) ^ Long.MIN_VALUE);
     }
-    return new Tensor(context, dtype, shape).write(stream, b.flip());
+    return filled(new Tensor(context, dtype, shape), stream, data.length, b.flip());
+  }
+
+  private static Tensor filled(Tensor made, Stream stream, int length, ByteBuffer data) {
+    try {
+      if (length != made.count())
+        throw new IllegalArgumentException("data has " + length + " elements, expected " + made.count() + " as shape "
+            + Arrays.toString(made.shape()));
+      return made.write(stream, data);
+    } catch (RuntimeException error) {
+      made.close();
+      throw error;
+    }
   }
 
   private static void putInteger(ByteBuffer b, int bits, long value) {
