@@ -5,6 +5,42 @@ using System.Collections.Generic;
 using System.Linq;
 
 namespace Ruda {
+  /// <summary>A parameter that is off or on: false or true, or 0 or 1.</summary>
+  public struct Flag {
+    readonly long value;
+
+    Flag(long value) {
+      this.value = value;
+    }
+
+    public static implicit operator Flag(bool value) {
+      return new Flag(value ? 1 : 0);
+    }
+    public static implicit operator Flag(int value) {
+      return new Flag(value);
+    }
+    public static implicit operator Flag(uint value) {
+      return new Flag(value);
+    }
+    public static implicit operator Flag(long value) {
+      return new Flag(value);
+    }
+
+    internal long Value {
+      get { return value; }
+    }
+
+    internal uint Number(string parameter) {
+      if (value != 0 && value != 1)
+        throw new ArgumentException(parameter + " is " + value + ", expected 0 or 1", parameter);
+      return (uint)value;
+    }
+
+    public override string ToString() {
+      return value.ToString();
+    }
+  }
+
   /// <summary>A parameter that takes an enumeration: Binary.FloorDiv, its number, or its name in any case, as the library
   /// writes it or as C# does ("floor_div", "FloorDiv"). What is none of its values is refused with all of them where it is
   /// used, and so is a name that is null.</summary>

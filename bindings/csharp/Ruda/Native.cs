@@ -118,6 +118,11 @@ namespace Ruda {
       }
     }
 
+    /// <summary>The same error in the words of the call that was made.</summary>
+    internal RudaException Renamed(string message) {
+      return new RudaException((int)Status, Argument, NativeCode, Name, message, Function, NativeLibrary);
+    }
+
     /// <summary>An answer that is read on after another call changed its session.</summary>
     internal static RudaException Ended() {
       return new RudaException((int)Status.EState, -1, 0, "RUDA_E_STATE",

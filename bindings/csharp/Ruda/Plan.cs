@@ -110,6 +110,10 @@ namespace Ruda {
       return value.IsGiven ? Set(name, (long)value.Number(name, true)) : this;
     }
 
+    internal PlanBuilder Set(string name, Flag? value) {
+      return value == null ? this : Add(name, 'i', value.Value.Value);
+    }
+
     public PlanBuilder Set(string name, bool? value) {
       return value == null ? this : Add(name, 'i', value.Value ? 1 : 0);
     }

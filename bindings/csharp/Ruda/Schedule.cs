@@ -59,6 +59,18 @@ namespace Ruda {
       RudaNative.rudax_schedule_set(H, Need.H("stream", stream), values.ToArray(), (uint)values.Count);
     }
 
+    /// <summary>As Set with ints.</summary>
+    public void Set(Stream stream, int[][] tables, int[] lengths, int[] sequenceIds, int[] positions) {
+      Need.Given("tables", tables);
+      for (int i = 0; i < tables.Length; ++i) Need.Given("tables[" + i + "]", tables[i]);
+      Set(stream, Array.ConvertAll(tables, Widened), Widened(Need.Given("lengths", lengths)),
+          Widened(Need.Given("sequenceIds", sequenceIds)), Widened(Need.Given("positions", positions)));
+    }
+
+    static long[] Widened(int[] values) {
+      return Array.ConvertAll(values, value => (long)value);
+    }
+
     /// <summary>The next step: every sequence that has tokens grows by one, and these are the queries.</summary>
     public void Advance(Stream stream) {
       RudaNative.ruda_paged_schedule_advance(H, Need.H("stream", stream));

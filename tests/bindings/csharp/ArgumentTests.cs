@@ -12,7 +12,7 @@ static class ArgumentTests {
     if (error != null) Test.Check(error.Message.Contains(text), error.Message + ", expected " + text);
   }
 
-  static void Fails(string text, Action action) {
+  internal static void Fails(string text, Action action) {
     RudaException error = Test.Throws<RudaException>(action, text);
     if (error != null) Test.Check(error.Message.Contains(text), error.Message + ", expected " + text);
   }

@@ -19,6 +19,8 @@ static class ClosedTests {
     if (type == typeof(Tensor)) return live;
     if (type == typeof(Event)) return new Event(c);
     if (type == typeof(long[][])) return new[] { new long[] { 0 } };
+    if (type == typeof(int[][])) return new[] { new[] { 0 } };
+    if (type == typeof(int[])) return new[] { 1 };
     if (type == typeof(long[])) return new long[] { 1 };
     if (type == typeof(string)) return "a";
     if (type == typeof(IEnumerable<int>)) return new[] { 1 };

@@ -61,6 +61,29 @@ static class EnumerationTests {
     }
   }
 
+  /// <summary>A number that is 0 or 1 may be a bool.</summary>
+  public static void Flags() {
+    using (Context c = new Context(Backend.Cpu)) using (Stream s = new Stream(c)) {
+      Tensor x = Tensor.From(s, c, new float[] { 1, 2 }, 2), y = new Tensor(c, DType.F32, 1);
+      foreach (Flag keepdims in new Flag[] { true, 1, 1u, 1L })
+        Plans.Reduce(c, x, Reduce.Sum, y, keepdims: keepdims).Dispose();
+      Plans.Reduce(c, x, "sum", y, keepdims: true).Dispose();
+      Plans.Reduce(c, x, "sum", y, keepdims: 1).Dispose();
+      Fails("reduce: keepdims is 2", () => Plans.Reduce(c, x, "sum", y, keepdims: 2));
+      PagedSchedule schedule = new PagedSchedule(c, 2, 2, 1, 1, 1);
+      schedule.Set(s, new[] { new[] { 1 } }, new[] { 2 }, new[] { 0 }, new[] { 1 });
+      Tensor q = new Tensor(c, DType.F32, 1, 1, 1).Fill(s, 1), keys = new Tensor(c, DType.F32, 2, 2, 1, 1).Fill(s, 3);
+      foreach (Flag causal in new Flag[] { true, 1, false, 0 })
+        Test.Equal(Ops.PagedAttention(s, schedule, q, keys, keys, 1, causal)[0].ToArray<float>(s)[0], 3f, "causal " + causal);
+      Test.Equal(Ops.PagedAttention(s, schedule, q, keys, keys, 1, causal: true).Length, 2, "true");
+      Plans.PagedAttention(c, q, keys, keys, 1, causal: true).Dispose();
+      ArgumentTests.Refuses("causal is 2, expected 0 or 1", () => Ops.PagedAttention(s, schedule, q, keys, keys, 1, 2));
+      int[] zero = { 0 };
+      ArgumentTests.Refuses("tables[0] is null", () => schedule.Set(s, new int[][] { null }, zero, zero, zero));
+      ArgumentTests.Refuses("lengths is null", () => schedule.Set(s, new[] { zero }, null, zero, zero));
+    }
+  }
+
   /// <summary>A name that is null is refused by the parameter, where there is a default too.</summary>
   public static void Absent() {
     using (Context c = new Context(Backend.Cpu)) using (Stream s = new Stream(c)) {

@@ -42,6 +42,7 @@ final class ClosedTests {
     if (type == Tensor.class) return live;
     if (type == Event.class) return new Event(c);
     if (type == long[][].class) return new long[][] {{0}};
+    if (type == int[][].class) return new int[][] {{0}};
     if (type == long[].class) return new long[] {1};
     if (type == int[].class) return new int[] {1};
     if (type == String.class) return method.getName().equals("render") || method.getName().equals("promptChat") ? null : "a";

@@ -59,6 +59,18 @@ public final class PagedSchedule extends NativeHandle {
     with(p -> Raw.rudax_schedule_set(p[0], p[1], numbers), this, need("stream", stream));
   }
 
+  /** As set with ints. */
+  public void set(Stream stream, int[][] tables, int[] lengths, int[] sequenceIds, int[] positions) {
+    needAll("tables", tables, "a list");
+    set(stream, Arrays.stream(tables).map(PagedSchedule::widened).toArray(long[][]::new),
+        widened(need("lengths", lengths, "a list")), widened(need("sequenceIds", sequenceIds, "a list")),
+        widened(need("positions", positions, "a list")));
+  }
+
+  private static long[] widened(int[] values) {
+    return Arrays.stream(values).asLongStream().toArray();
+  }
+
   /** The next step: every sequence that has tokens grows by one, and these are the queries. */
   public void advance(Stream stream) {
     with(p -> Raw.ruda_paged_schedule_advance(p[0], p[1]), this, need("stream", stream));

@@ -203,7 +203,7 @@ public final class Tensor extends NativeHandle {
     return facts;
   }
 
-  /** A constant of DType. */
+  /** A constant of DType; DType.name gives its name. */
   public int dtype() {
     return (int) facts()[0];
   }
