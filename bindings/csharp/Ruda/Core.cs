@@ -38,6 +38,10 @@ namespace Ruda {
       return value;
     }
 
+    internal override string Describe() {
+      return Backend + " " + Device + " (" + DeviceName + ")";
+    }
+
     public Backend Backend {
       get { return (Backend)Get(0); }
     }

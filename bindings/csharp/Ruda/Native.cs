@@ -173,6 +173,21 @@ namespace Ruda {
       Handle.NeedOpen(Handle.Parameter);
     }
 
+    /// <summary>What the object is, in a line; never throws.</summary>
+    public sealed override string ToString() {
+      string type = GetType().Name;
+      try {
+        return IsDisposed ? type + " (disposed)" : (type + " " + Describe()).TrimEnd();
+      } catch (RudaException) {
+      } catch (ObjectDisposedException) {
+      }
+      return type;
+    }
+
+    internal virtual string Describe() {
+      return "";
+    }
+
     internal delegate ulong Reader(byte[] text);
 
     /// <summary>The text of a function that says how many bytes it needs.</summary>

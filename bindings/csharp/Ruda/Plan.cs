@@ -238,6 +238,10 @@ namespace Ruda {
       });
     }
 
+    internal override string Describe() {
+      return Op + " by " + Kernel;
+    }
+
     /// <summary>The operators of the library.</summary>
     public static IList<string> OpNames() {
       List<string> names = new List<string>();

@@ -82,6 +82,10 @@ namespace Ruda {
       return (long)value;
     }
 
+    internal override string Describe() {
+      return "of " + Pages + " pages of " + PageSize + " tokens, " + Sequences + " sequences, " + Queries + " queries";
+    }
+
     public long PageSize {
       get { return Get(0); }
     }

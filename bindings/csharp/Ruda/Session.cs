@@ -117,6 +117,10 @@ namespace Ruda {
       return (int)value;
     }
 
+    internal override string Describe() {
+      return "of " + VocabSize + " tokens";
+    }
+
     public int VocabSize {
       get { return Get(0); }
     }
@@ -281,6 +285,10 @@ namespace Ruda {
         RudaNative.rudax_model_text(H, what, text, (ulong)text.Length, out needed);
         return needed;
       });
+    }
+
+    internal override string Describe() {
+      return Name + " (" + Architecture + ", " + LayerCount + " layers, " + WeightBytes + " bytes)";
     }
 
     public string Architecture {
@@ -517,6 +525,10 @@ namespace Ruda {
       double value;
       RudaNative.rudax_session_get(H, what, out value);
       return value;
+    }
+
+    internal override string Describe() {
+      return "with " + TokenCount + " of " + TokenCapacity + " tokens";
     }
 
     public long TokenCount {

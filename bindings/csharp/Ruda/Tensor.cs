@@ -312,8 +312,8 @@ namespace Ruda {
       RudaNative.ruda_tensor_fence(H, Need.H("stream", stream));
     }
 
-    public override string ToString() {
-      return IsDisposed ? "Tensor (disposed)" : "Tensor " + DType + " [" + string.Join(", ", Shape) + "]";
+    internal override string Describe() {
+      return DType + " [" + string.Join(", ", Shape) + "]";
     }
   }
 }

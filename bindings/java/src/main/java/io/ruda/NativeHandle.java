@@ -59,6 +59,21 @@ public abstract class NativeHandle implements AutoCloseable {
     }
   }
 
+  /** What the object is, in a line; never throws. */
+  @Override
+  public final String toString() {
+    String type = getClass().getSimpleName();
+    try {
+      return isClosed() ? type + " (closed)" : (type + " " + describe()).trim();
+    } catch (RudaException | IllegalStateException gone) {
+      return type;
+    }
+  }
+
+  String describe() {
+    return "";
+  }
+
   interface Call<T> {
     T apply(long pointer);
   }

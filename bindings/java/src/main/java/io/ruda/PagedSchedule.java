@@ -82,6 +82,11 @@ public final class PagedSchedule extends NativeHandle {
     return value[0];
   }
 
+  @Override
+  String describe() {
+    return "of " + pages() + " pages of " + pageSize() + " tokens, " + sequences() + " sequences, " + queries() + " queries";
+  }
+
   public long pageSize() {
     return get(0);
   }

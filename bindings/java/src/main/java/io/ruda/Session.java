@@ -281,6 +281,11 @@ public final class Session extends NativeHandle {
     return value[0];
   }
 
+  @Override
+  String describe() {
+    return "with " + tokenCount() + " of " + tokenCapacity() + " tokens";
+  }
+
   public long tokenCount() {
     return (long) get(1);
   }

@@ -430,7 +430,7 @@ public final class Tensor extends NativeHandle {
   }
 
   @Override
-  public String toString() {
-    return isClosed() ? "Tensor (closed)" : "Tensor " + DType.name(dtype()) + " " + Arrays.toString(shape());
+  String describe() {
+    return DType.name(dtype()) + " " + Arrays.toString(shape());
   }
 }
