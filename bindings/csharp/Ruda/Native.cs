@@ -252,6 +252,11 @@ namespace Ruda {
       return value == null ? none : H(name, value);
     }
 
+    /// <summary>A number of things: "1 page", "2 pages".</summary>
+    internal static string Counted(long count, string thing) {
+      return count + " " + thing + (count == 1 ? "" : "s");
+    }
+
     /// <summary>A number that is unsigned in the library.</summary>
     internal static ulong Unsigned(string name, long value, long most = long.MaxValue) {
       if (value < 0 || value > most)

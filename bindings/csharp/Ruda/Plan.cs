@@ -17,7 +17,7 @@ namespace Ruda {
       Shape = Need.Given("shape", shape);
       Strides = strides;
       if (strides != null && strides.Length != shape.Length)
-        throw new ArgumentException("strides has " + strides.Length + " numbers, expected " + shape.Length + " as shape",
+        throw new ArgumentException("strides has " + Need.Counted(strides.Length, "number") + ", expected " + shape.Length + " as shape",
                                     "strides");
     }
 

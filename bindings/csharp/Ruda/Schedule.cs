@@ -42,9 +42,10 @@ namespace Ruda {
       Check("sequenceIds", sequenceIds, 0);
       Check("positions", positions, 0);
       if (tables.Length != lengths.Length)
-        throw new ArgumentException("lengths has " + lengths.Length + " numbers, expected " + tables.Length + " as tables");
+        throw new ArgumentException("lengths has " + Need.Counted(lengths.Length, "number") + ", expected " + tables.Length +
+                                    " as tables");
       if (sequenceIds.Length != positions.Length)
-        throw new ArgumentException("positions has " + positions.Length + " numbers, expected " +
+        throw new ArgumentException("positions has " + Need.Counted(positions.Length, "number") + ", expected " +
                                     sequenceIds.Length + " as sequenceIds");
       int width = 0;
       foreach (long[] row in tables) width = Math.Max(width, row.Length);

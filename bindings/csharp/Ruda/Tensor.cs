@@ -83,7 +83,7 @@ namespace Ruda {
         Elements.Match<T>(made.DType);
         long size = Buffer.ByteLength(new T[1]), expected = made.Bytes / size;
         if (data.Length != expected)
-          throw new ArgumentException("data has " + data.Length + (made.Bytes == made.Count * size ? " elements" : " bytes") +
+          throw new ArgumentException("data has " + Need.Counted(data.Length, made.Bytes == made.Count * size ? "element" : "byte") +
                                           ", expected " + expected + " as shape [" + string.Join(", ", shape) + "]",
                                       "data");
         made.Write(stream, data);
@@ -199,16 +199,34 @@ namespace Ruda {
     public unsafe void Write<T>(Stream stream, ReadOnlySpan<T> data)
         where T : struct {
       Elements.Match<T>(DType);
-      fixed(byte* p = MemoryMarshal.AsBytes(data))
-          RudaNative.ruda_tensor_write(Need.H("stream", stream), H, (IntPtr)p, (ulong)MemoryMarshal.AsBytes(data).Length);
+      int bytes = MemoryMarshal.AsBytes(data).Length;
+      try {
+        fixed(byte* p = MemoryMarshal.AsBytes(data))
+            RudaNative.ruda_tensor_write(Need.H("stream", stream), H, (IntPtr)p, (ulong)bytes);
+      } catch (RudaException error) when (IsOfSize(error)) {
+        throw WrongSize(error, bytes, "");
+      }
+    }
+
+    static bool IsOfSize(RudaException error) {
+      return error.Message.StartsWith("RUDA_E_SHAPE: bytes is ", StringComparison.Ordinal);
+    }
+
+    RudaException WrongSize(RudaException error, int bytes, string least) {
+      return error.Renamed("data has " + Need.Counted(bytes, "byte") + ", expected " + least + Bytes + " as the tensor");
     }
 
     /// <summary>Waits for the stream's work and copies the tensor, row-major, to the host; T as in Write.</summary>
     public unsafe void Read<T>(Stream stream, Span<T> data)
         where T : struct {
       Elements.Match<T>(DType);
-      fixed(byte* p = MemoryMarshal.AsBytes(data))
-          RudaNative.ruda_tensor_read(Need.H("stream", stream), H, (IntPtr)p, (ulong)MemoryMarshal.AsBytes(data).Length);
+      int bytes = MemoryMarshal.AsBytes(data).Length;
+      try {
+        fixed(byte* p = MemoryMarshal.AsBytes(data))
+            RudaNative.ruda_tensor_read(Need.H("stream", stream), H, (IntPtr)p, (ulong)bytes);
+      } catch (RudaException error) when (IsOfSize(error)) {
+        throw WrongSize(error, bytes, "at least ");
+      }
     }
 
     /// <summary>The elements, row-major; T as in Write. Nothing is converted: see Cast.</summary>
@@ -286,7 +304,7 @@ namespace Ruda {
       Need.Given("begin", begin);
       Need.Given("end", end);
       if (begin.Length != end.Length || (step != null && step.Length != begin.Length))
-        throw new ArgumentException("begin has " + begin.Length + " numbers, end " + end.Length + " and step " +
+        throw new ArgumentException("begin has " + Need.Counted(begin.Length, "number") + ", end " + end.Length + " and step " +
                                     (step == null ? begin.Length : step.Length) + ", expected as many of each");
       int rank = begin.Length;
       long[] bounds = new long[3 * rank];

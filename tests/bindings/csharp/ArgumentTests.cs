@@ -54,11 +54,14 @@ static class ArgumentTests {
       Test.Equal(Tensor.From(s, c, DType.BF16, new ushort[] { 0x3F80 }, 1).Cast(s, "f32").ToArray<float>(s)[0], 1f, "BF16");
       Refuses("data is an array of Char, expected one of numbers or of bool", () => Tensor.From(s, c, new char[1], 1));
       long live = c.LiveObjects;
-      Refuses("data has 1 elements, expected 4 as shape [2, 2]", () => Tensor.From(s, c, new float[1], 2, 2));
+      Refuses("data has 1 element, expected 4 as shape [2, 2]", () => Tensor.From(s, c, new float[1], 2, 2));
       Refuses("data has 3 elements, expected 2 as shape [2]", () => Tensor.From(s, c, new long[3], 2));
       Refuses("data has 4 bytes, expected 8 as shape [2]", () => Tensor.From(s, c, DType.F32, new byte[4], 2));
       Refuses("an array of Int32 holds I32, expected F32", () => Tensor.From(s, c, DType.F32, new int[2], 2));
       Test.Equal(c.LiveObjects, live, "nothing is left of what was refused");
+      Tensor pair = new Tensor(c, DType.F32, 2);
+      Fails("RUDA_E_SHAPE: data has 4 bytes, expected 8 as the tensor", () => pair.Write<float>(s, new float[1]));
+      Fails("RUDA_E_SHAPE: data has 1 byte, expected at least 8 as the tensor", () => pair.Read<byte>(s, new byte[1]));
       int[] none = null;
       Refuses("data is null, expected a list", () => Tensor.From(s, c, none, 1));
     });
@@ -97,7 +100,7 @@ static class ArgumentTests {
       Refuses("axes is null", () => t.Permute(null));
       Refuses("end is null", () => t.Slice(new long[1], null));
       Refuses("shape is null", () => new Operand(DType.F32, null));
-      Refuses("strides has 1 numbers, expected 2", () => new Operand(DType.F32, new long[2], new long[1]));
+      Refuses("strides has 1 number, expected 2", () => new Operand(DType.F32, new long[2], new long[1]));
       Refuses("role", () => new ChatMessage(null, ""));
       Refuses("op is null", () => new PlanBuilder(null));
       Refuses("context is null", () => new PlanBuilder("rms_norm").Create(null));

@@ -66,12 +66,16 @@ final class ArgumentTests {
           () -> Tensor.from(s, c, DType.U64, new long[] {-1}, 1));
       refuses("data[0] is 2, expected 0 to 1 for BOOL", () -> Tensor.from(s, c, DType.BOOL, new long[] {2}, 1));
       long live = c.liveObjects();
-      refuses("data has 1 elements, expected 4 as shape [2, 2]", () -> Tensor.from(s, c, new float[1], 2, 2));
+      refuses("data has 1 element, expected 4 as shape [2, 2]", () -> Tensor.from(s, c, new float[1], 2, 2));
       refuses("data has 3 elements, expected 2 as shape [2]", () -> Tensor.from(s, c, new double[3], 2));
       refuses("data has 3 elements, expected 2 as shape [2]", () -> Tensor.from(s, c, new int[3], 2));
       refuses("data has 3 elements, expected 2 as shape [2]", () -> Tensor.from(s, c, new long[3], 2));
       refuses("data has 3 elements, expected 2 as shape [2]", () -> Tensor.from(s, c, DType.U8, new long[3], 2));
       refuses("data has 3 elements, expected 2 as shape [2]", () -> Tensor.from(s, c, DType.BF16, new double[3], 2));
+      Tensor pair = new Tensor(c, DType.F32, 2);
+      fails("RUDA_E_SHAPE: data has 4 bytes, expected 8 as the tensor", () -> pair.write(s, Tensor.buffer(4)));
+      fails("RUDA_E_SHAPE: data has 4 bytes, expected at least 8 as the tensor", () -> pair.read(s, Tensor.buffer(4)));
+      pair.close();
       Tests.equal(c.liveObjects(), live, "nothing is left of what was refused");
       refuses("dtype is BF16, expected one of integers", () -> Tensor.from(s, c, DType.BF16, new long[] {1}, 1));
       Tests.check(Arrays.equals(Tensor.from(s, c, DType.BF16, new double[] {1, 2}, 2).toShorts(s),
@@ -158,7 +162,7 @@ final class ArgumentTests {
       refuses("axes is null", () -> t.permute((long[]) null));
       refuses("end is null", () -> t.slice(new long[1], null, null));
       refuses("shape is null", () -> new TensorDesc(DType.F32, (long[]) null));
-      refuses("strides has 1 numbers, expected 2", () -> new TensorDesc(DType.F32, new long[2], new long[1]));
+      refuses("strides has 1 number, expected 2", () -> new TensorDesc(DType.F32, new long[2], new long[1]));
       refuses("role is null", () -> new ChatMessage(null, ""));
       refuses("op is null", () -> new PlanBuilder(null));
       refuses("context is null", () -> new PlanBuilder("rms_norm").create(null));

@@ -225,6 +225,11 @@ public abstract class NativeHandle implements AutoCloseable {
     return values;
   }
 
+  /** A number of things: "1 page", "2 pages". */
+  static String counted(long count, String thing) {
+    return count + " " + thing + (count == 1 ? "" : "s");
+  }
+
   /** A number that is unsigned in the library. */
   static int unsigned(String name, int value) {
     if (value < 0) throw new IllegalArgumentException(name + " is " + value + ", expected 0 to " + Integer.MAX_VALUE);

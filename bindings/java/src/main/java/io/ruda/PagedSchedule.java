@@ -44,10 +44,10 @@ public final class PagedSchedule extends NativeHandle {
     for (int i = 0; i < tables.length; ++i) check("tables[" + i + "]", tables[i], -1);
     if (tables.length != lengths.length)
       throw new IllegalArgumentException(
-          "lengths has " + lengths.length + " numbers, expected " + tables.length + " as tables");
+          "lengths has " + counted(lengths.length, "number") + ", expected " + tables.length + " as tables");
     if (sequenceIds.length != positions.length)
       throw new IllegalArgumentException(
-          "positions has " + positions.length + " numbers, expected " + sequenceIds.length + " as sequenceIds");
+          "positions has " + counted(positions.length, "number") + ", expected " + sequenceIds.length + " as sequenceIds");
     int width = Arrays.stream(tables).mapToInt(row -> row.length).max().orElse(0);
     LongStream values = LongStream.of(tables.length, width, positions.length);
     for (long[] row : tables)

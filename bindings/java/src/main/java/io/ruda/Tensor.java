@@ -118,7 +118,7 @@ public final class Tensor extends NativeHandle {
   private static Tensor filled(Tensor made, Stream stream, int length, ByteBuffer data) {
     try {
       if (length != made.count())
-        throw new IllegalArgumentException("data has " + length + " elements, expected " + made.count() + " as shape "
+        throw new IllegalArgumentException("data has " + counted(length, "element") + ", expected " + made.count() + " as shape "
             + Arrays.toString(made.shape()));
       return made.write(stream, data);
     } catch (RuntimeException error) {
@@ -250,15 +250,30 @@ public final class Tensor extends NativeHandle {
   /** Copies exactly the tensor's bytes from the host. */
   public Tensor write(Stream stream, ByteBuffer data) {
     ordered(dtype(), data);
-    with(p -> Raw.ruda_tensor_write(p[0], p[1], data.slice()), need("stream", stream), this);
+    try {
+      with(p -> Raw.ruda_tensor_write(p[0], p[1], data.slice()), need("stream", stream), this);
+    } catch (RudaException error) {
+      throw sized(error, data, "");
+    }
     return this;
+  }
+
+  // A refusal of the number of bytes in the words of the call.
+  private RudaException sized(RudaException error, ByteBuffer data, String least) {
+    if (!error.getMessage().startsWith("RUDA_E_SHAPE: bytes is ")) return error;
+    return error.renamed(
+        "data has " + counted(data.remaining(), "byte") + ", expected " + least + bytes() + " as the tensor");
   }
 
   /** Waits for the stream's work and copies the tensor, row-major, to the host. */
   public void read(Stream stream, ByteBuffer data) {
     ordered(dtype(), data);
     if (data.isReadOnly()) throw new IllegalArgumentException("data is read-only, expected a buffer that can be written");
-    with(p -> Raw.ruda_tensor_read(p[0], p[1], data.slice()), need("stream", stream), this);
+    try {
+      with(p -> Raw.ruda_tensor_read(p[0], p[1], data.slice()), need("stream", stream), this);
+    } catch (RudaException error) {
+      throw sized(error, data, "at least ");
+    }
   }
 
   private ByteBuffer read(Stream stream) {
@@ -405,7 +420,7 @@ public final class Tensor extends NativeHandle {
   public Tensor slice(long[] begin, long[] end, long[] step) {
     int rank = need("begin", begin).length;
     if (need("end", end).length != rank || (step != null && step.length != rank))
-      throw new IllegalArgumentException("begin has " + rank + " numbers, end " + end.length + " and step "
+      throw new IllegalArgumentException("begin has " + counted(rank, "number") + ", end " + end.length + " and step "
           + (step == null ? rank : step.length) + ", expected as many of each");
     long[] bounds = new long[3 * rank];
     for (int i = 0; i < rank; ++i) {
