@@ -118,6 +118,9 @@ def operators(api, enumerations):
                 free = from_struct or api.eager_default(op, p.name, kind)
                 declared, default = f"Choice<{e.name}> {name}", f"default(Choice<{e.name}>)"
                 passed.append(f'{name}.Number("{name.lstrip("@")}", {str(bool(free)).lower()})')
+            elif kind == "u32" and enumerations.takes_flag(op, p):
+                declared, default = f"Flag {name}", "default(Flag)"
+                passed.append(f'{name}.Number("{name.lstrip("@")}")')
             elif kind.startswith("in:"):
                 declared, default = f"{class_of(kind[3:])} {name}", "null"
                 free = from_struct or api.eager_default(op, p.name, kind)
@@ -175,7 +178,9 @@ def operators(api, enumerations):
                 type_ = "double[]" if kind[0] == "F" else "long[]"
             elif not type_:
                 type_ = {"F": "double", "B": "bool", "U64": "ulong"}.get(kind if kind == "U64" else kind[0], "long")
-            is_value = type_ in ("double", "bool", "long", "ulong")
+            if kind == "U32" and enumerations.is_flag(f):
+                type_ = "Flag"
+            is_value = type_ in ("double", "bool", "long", "ulong", "Flag")
             given, e = name, enumerations.of_field(f) if kind == "U32" else None
             if e and is_optional(api, op, f, kind, part) and "has no default" not in f.comment:
                 optional.append(f"Choice<{e.name}> {name} = default(Choice<{e.name}>)")

@@ -86,7 +86,7 @@ def constants(enumerations, files):
             lines.append(f"  public static final int {m} = {n if n < 1 << 31 else n - (1 << 32)};")
         lines += [
             "",
-            "  /** The name of a constant, or its number as text. */",
+            "  /** The name of a constant; of any other number its digits: name(999) is \"999\". */",
             "  public static String name(int value) {",
             "    switch (value) {",
         ]
@@ -97,10 +97,13 @@ def constants(enumerations, files):
         lines += ["      default: return Integer.toString(value);", "    }", "  }", ""]
         lines += [
             '  /** The constant of a name, in any case: of("add") is ADD. */',
-            "  public static int of(String name) {",
-            '    switch (NativeHandle.need("name", name, "a text").toUpperCase(java.util.Locale.ROOT)) {',
+            '  public static int of(String name) { return of("name", name); }',
+            "",
+            "  static int of(String parameter, String name) {",
+            '    switch (NativeHandle.need(parameter, name, "a text").toUpperCase(java.util.Locale.ROOT)) {',
             *(f'      case "{m}": return {m};' for m, _ in e.members),
-            f'      default: throw new IllegalArgumentException("name is \\"" + name + "\\", expected one of {e.name}: " + NAMES);',
+            '      default: throw new IllegalArgumentException(parameter + " is \\"" + name + "\\", expected one of '
+            f'{e.name}: " + NAMES);',
             "    }",
             "  }",
         ]
@@ -110,13 +113,16 @@ def constants(enumerations, files):
         files[f"io/ruda/{e.name}.java"] = "\n".join([*lines[:-1], "}", ""])
 
 
-def method(api, enumerations, op, inputs):
-    """One overload: with the given inputs, the others at their defaults."""
+def method(api, enumerations, op, inputs, kind_of=None):
+    """One overload: with the given inputs, the others at their defaults. kind_of gives some of them another type:
+    {name: (type, call)}, where the call makes what the other overload takes."""
     declared, passed, objects = ["Stream stream"], ["p[0]"], ['NativeHandle.need("stream", stream)']
-    named = []
+    named, forwarded, kind_of = [], ["stream"], kind_of or {}
     for p, kind, from_struct in api.eager_inputs(op):
         name, e = safe(api.name_of(op, p.name)), enumerations.of_parameter(op, p)
         free = from_struct or api.eager_default(op, p.name, kind)
+        if p.name in inputs:
+            forwarded.append(kind_of[p.name][1] if p.name in kind_of else name)
         if p.name not in inputs:
             passed.append("null" if kind == "text" else "0")
         elif kind.startswith("in:"):
@@ -127,11 +133,12 @@ def method(api, enumerations, op, inputs):
             declared.append(f"String {name}")
             passed.append(f"NativeHandle.text({name})")
         else:
-            declared.append(f"{TYPES[kind]} {name}")
+            declared.append(f"{kind_of[p.name][0] if p.name in kind_of else TYPES[kind]} {name}")
             checked = f'NativeHandle.unsigned("{name}", {name})' if kind == "u32" else name
             if e:
                 checked = f'{e.name}.check("{name}", {name}, {str(bool(free)).lower()})'
-                named.append(f"{name} is a constant of {e.name}.")
+                of_a_name = p.name in kind_of
+                named.append(f"{name} is {'the name of ' * of_a_name}a constant of {e.name}{', in any case' * of_a_name}.")
             passed.append(f"({name} ? 1 : 0)" if kind == "bool" else checked)
     outs = api.eager_outputs(op)
     passed += [f"o{i}" for i in range(len(outs))]
@@ -139,10 +146,11 @@ def method(api, enumerations, op, inputs):
     doc += "\n\n" + " ".join(named) if named else ""
     made = ", ".join(f"Tensor.of(o{i}[0])" for i in range(len(outs)))
     result = "Tensor" if len(outs) == 1 else "Tensor[]"
+    head = ["", javadoc(doc, "  "), f"  public static {result} {camel(op.name, lower=True)}({', '.join(declared)}) {{"]
+    if kind_of:
+        return [*head, f"    return {camel(op.name, lower=True)}({', '.join(forwarded)});", "  }"]
     return [
-        "",
-        javadoc(doc, "  "),
-        f"  public static {result} {camel(op.name, lower=True)}({', '.join(declared)}) {{",
+        *head,
         *(f"    long[] o{i} = new long[1];" for i in range(len(outs))),
         f"    NativeHandle.with(p -> Raw.{eager_name(api, op)}({', '.join(passed)}), {', '.join(objects)});",
         f"    return {made};" if len(outs) == 1 else f"    return new Tensor[] {{{made}}};",
@@ -150,10 +158,21 @@ def method(api, enumerations, op, inputs):
     ]
 
 
+OPS = """/**
+ * Operators: each call makes its outputs.
+ *
+ * <p>A parameter that takes an enumeration is an int, a constant of the class of that name: op of binary is Binary.ADD. The
+ * compiler cannot tell the constants of two classes apart, so Unary.ABS there is whatever Binary has by its number. The
+ * overloads that take a name, binary(stream, a, b, "add"), can: what is no name of a Binary is refused.
+ *
+ * <p>An operator with many options has overloads with the common ones; the others are set by a PlanBuilder.
+ */"""
+
+
 def operators(api, enumerations):
     lines = [
         HEAD + "import io.ruda.internal.Raw;\n",
-        "/** Operators: each call makes its outputs. */",
+        OPS,
         "public final class Ops {",
         "  private Ops() {}",
     ]
@@ -166,9 +185,24 @@ def operators(api, enumerations):
         needed = [p.name for p, kind in plain if not api.eager_default(op, p.name, kind)]
         needed += [p.name for p, _, from_struct in every if api.needed_unless(op, p, from_struct)]
         overloads = [[p.name for p, _, _ in every], [p.name for p, _ in plain], needed]
+        # Of many options the first that is an enumeration, with either.
+        options = [p for p, _, from_struct in every if from_struct]
+        first = [p.name for p in options if enumerations.of_parameter(op, p)][: len(options) > 8]
+        overloads += [[*inputs, *first] for inputs in overloads[1:]]
         for i, inputs in enumerate(overloads):
-            if inputs not in overloads[:i]:
-                lines += method(api, enumerations, op, inputs)
+            if any(sorted(inputs) == sorted(other) for other in overloads[:i]):
+                continue
+            lines += method(api, enumerations, op, inputs)
+            flags, texts = {}, {}
+            for p, kind in plain:
+                name, e = safe(api.name_of(op, p.name)), enumerations.of_parameter(op, p)
+                if p.name in inputs and kind == "u32" and enumerations.takes_flag(op, p):
+                    flags[p.name] = ("boolean", f"{name} ? 1 : 0")
+                if p.name in needed and kind == "u32" and e:
+                    texts[p.name] = ("String", f'{e.name}.of("{name}", {name})')
+            for kind_of in (flags, texts):
+                if kind_of:
+                    lines += method(api, enumerations, op, inputs, kind_of)
     return "\n".join(lines + ["}", ""])
 
 

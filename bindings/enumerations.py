@@ -139,6 +139,19 @@ class Enumerations:
             return next(e for e in self.all if e.name == "DType")
         return self.by_block.get(self.block_of(field))
 
+    @staticmethod
+    def is_flag(field):
+        """Whether a field is a number that is 0 or 1, by its comment."""
+        named, _, text = field.comment.rpartition(f"{field.name}: ")
+        if field.type != "uint32_t" or (field.declared > 1 and named + text == field.comment):
+            return False
+        return bool(re.match(r"0 or 1\b|0, 1\b|0 = .*, 1 = ", text))
+
+    def takes_flag(self, op, parameter):
+        """As is_flag for a parameter of an eager form: that of the field of its name."""
+        fields = op.desc.fields if op.desc and not parameter.comment else []
+        return self.is_flag(next((f for f in fields if f.name == parameter.name), parameter))
+
     def of_parameter(self, op, parameter):
         """As of_field for a parameter of an eager form: that of the field of its name."""
         if parameter.comment or not op.desc:

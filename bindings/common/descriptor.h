@@ -360,19 +360,26 @@ static const rudax_field* rudax_find_field(const rudax_field* fields, uint32_t c
   return NULL;
 }
 
-/* The message lists what there is, as far as it has room. */
-static ruda_status rudax_no_field(const rudax_op* op, const char* name, int length) {
-  char known[160];
-  size_t used = 0;
-  known[0] = 0;
-  for (uint32_t i = 0; i < op->field_count; ++i) {
-    const int added = snprintf(known + used, sizeof known - used, " %s", op->fields[i].name);
-    if (added < 0 || (size_t)added >= sizeof known - used) {
+/* Appends names, each behind a space and a prefix, as far as there is room. */
+static void rudax_list(char* known, size_t bytes, const char* prefix, const rudax_field* fields,
+                       uint32_t count) {
+  size_t used = strlen(known);
+  for (uint32_t i = 0; i < count; ++i) {
+    const int added = snprintf(known + used, bytes - used, " %s%s", prefix, fields[i].name);
+    if (added < 0 || (size_t)added >= bytes - used) {
       known[used] = 0;
       break;
     }
     used += (size_t)added;
   }
+}
+
+/* The message lists what there is: for the name of an option the options alone. */
+static ruda_status rudax_no_field(const rudax_op* op, const char* name, int length, int option) {
+  char known[640];
+  known[0] = 0;
+  if (!option) rudax_list(known, sizeof known, "", op->fields, op->field_count);
+  rudax_list(known, sizeof known, "options.", rudax_option_fields, rudax_option_total);
   return rudax_fail(RUDA_E_ARGUMENT, "%s has no parameter %.*s: it has%s", op->name, length, name, known);
 }
 
@@ -383,7 +390,7 @@ static ruda_status rudax_fill(rudax_reader* r, const rudax_op* op, const char* f
     const rudax_field* field =
         option ? rudax_find_field(rudax_option_fields, rudax_option_total, name + 8, length - 8)
                : rudax_find_field(op->fields, op->field_count, name, length);
-    if (!field) return rudax_no_field(op, name, (int)length);
+    if (!field) return rudax_no_field(op, name, (int)length, option);
     char* part = parts[field->part].bytes;
     const ruda_status status = rudax_read_value(r, field, part);
     if (status) return status;

@@ -35,7 +35,7 @@ def run(root, build, language, program, model):
 def common(text):
     text = re.sub(r"\b([a-z]+)((?:[A-Z][a-z]+)+)\b", lambda m: m.group(1) + re.sub("([A-Z])", r"_\1", m.group(2)).lower(), text)
     text = re.sub(r"\bnull\b", "None", text)
-    return re.sub(r"^(?:an array of \w+|the buffer) holds", "it holds", text).partition(": messages[0]")[0]
+    return re.sub(r"^(?:an array of \w+|the buffer|data) holds", "it holds", text).partition(": messages[0]")[0]
 
 
 def main():

@@ -9,11 +9,12 @@ using Ruda.Interop;
 namespace Ruda {
   /// <summary>One device of one backend with its caches, threads and log.</summary>
   public sealed class Context : NativeObject<ContextHandle> {
+    /// <param name="backend">by default Auto</param>
     /// <param name="hostThreads">threads of the CPU backend, 0 = all that the process may use</param>
     /// <param name="memoryLimit">bytes for tensors and workspaces, 0 = no limit; what counts are whole blocks, each
     /// of 256 bytes or more and up to a quarter larger than asked for</param>
-    public Context(Backend backend = Backend.Auto, int device = 0, uint hostThreads = 0,
-                   LogLevel logLevel = 0, uint planCacheCapacity = 0, ulong memoryLimit = 0)
+    public Context(Choice<Backend> backend = default(Choice<Backend>), int device = 0, uint hostThreads = 0,
+                   Choice<LogLevel> logLevel = default(Choice<LogLevel>), uint planCacheCapacity = 0, ulong memoryLimit = 0)
         : base(Make(Need.One("backend", backend), device, hostThreads, Need.One("logLevel", logLevel, true),
                     planCacheCapacity, memoryLimit)) {
     }
@@ -35,6 +36,10 @@ namespace Ruda {
       ulong value;
       RudaNative.rudax_context_get(H, what, out value);
       return value;
+    }
+
+    internal override string Describe() {
+      return Backend + " " + Device + " (" + DeviceName + ")";
     }
 
     public Backend Backend {
@@ -81,7 +86,7 @@ namespace Ruda {
       Loans.Collect();
     }
 
-    public void SetLogLevel(LogLevel level) {
+    public void SetLogLevel(Choice<LogLevel> level) {
       RudaNative.rudax_log_level(H, Need.One("level", level));
     }
 
@@ -110,7 +115,7 @@ namespace Ruda {
     }
 
     /// <summary>Devices of a backend that answer.</summary>
-    public static int DeviceCount(Backend backend) {
+    public static int DeviceCount(Choice<Backend> backend) {
       uint count;
       RudaNative.ruda_backend_probe(Need.One("backend", backend), out count);
       return (int)count;

@@ -118,6 +118,11 @@ namespace Ruda {
       }
     }
 
+    /// <summary>The same error in the words of the call that was made.</summary>
+    internal RudaException Renamed(string message) {
+      return new RudaException((int)Status, Argument, NativeCode, Name, message, Function, NativeLibrary);
+    }
+
     /// <summary>An answer that is read on after another call changed its session.</summary>
     internal static RudaException Ended() {
       return new RudaException((int)Status.EState, -1, 0, "RUDA_E_STATE",
@@ -166,6 +171,21 @@ namespace Ruda {
     /// <summary>Refuses a disposed object, as every call but Dispose does.</summary>
     internal void NeedOpen() {
       Handle.NeedOpen(Handle.Parameter);
+    }
+
+    /// <summary>What the object is, in a line; never throws.</summary>
+    public sealed override string ToString() {
+      string type = GetType().Name;
+      try {
+        return IsDisposed ? type + " (disposed)" : (type + " " + Describe()).TrimEnd();
+      } catch (RudaException) {
+      } catch (ObjectDisposedException) {
+      }
+      return type;
+    }
+
+    internal virtual string Describe() {
+      return "";
     }
 
     internal delegate ulong Reader(byte[] text);
@@ -232,6 +252,11 @@ namespace Ruda {
       return value == null ? none : H(name, value);
     }
 
+    /// <summary>A number of things: "1 page", "2 pages".</summary>
+    internal static string Counted(long count, string thing) {
+      return count + " " + thing + (count == 1 ? "" : "s");
+    }
+
     /// <summary>A number that is unsigned in the library.</summary>
     internal static ulong Unsigned(string name, long value, long most = long.MaxValue) {
       if (value < 0 || value > most)
@@ -240,9 +265,9 @@ namespace Ruda {
     }
 
     /// <summary>The number of a value of an enumeration; unset: 0 stands for the default.</summary>
-    internal static uint One<T>(string name, T value, bool unset = false)
+    internal static uint One<T>(string name, Choice<T> value, bool unset = false)
         where T : struct {
-      return ((Choice<T>)value).Number(name, unset);
+      return value.Number(name, unset);
     }
 
     /// <summary>A text that ends with its first NUL in the library; null stays null.</summary>

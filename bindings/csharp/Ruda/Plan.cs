@@ -12,13 +12,12 @@ namespace Ruda {
     internal readonly DType DType;
     internal readonly long[] Shape, Strides;
 
-    public Operand(DType dtype, long[] shape, long[] strides = null) {
-      Need.One("dtype", dtype);
-      DType = dtype;
+    public Operand(Choice<DType> dtype, long[] shape, long[] strides = null) {
+      DType = (DType)Need.One("dtype", dtype);
       Shape = Need.Given("shape", shape);
       Strides = strides;
       if (strides != null && strides.Length != shape.Length)
-        throw new ArgumentException("strides has " + strides.Length + " numbers, expected " + shape.Length + " as shape",
+        throw new ArgumentException("strides has " + Need.Counted(strides.Length, "number") + ", expected " + shape.Length + " as shape",
                                     "strides");
     }
 
@@ -34,9 +33,9 @@ namespace Ruda {
   /// <summary>How a plan is chosen; what is null keeps its default.</summary>
   public sealed class PlanOptions {
     public string Kernel;
-    public Strategy? Strategy;
-    public MathMode? Math;
-    public Determinism? Determinism;
+    public Choice<Strategy>? Strategy;
+    public Choice<MathMode>? Math;
+    public Choice<Determinism>? Determinism;
     public ulong? WorkspaceLimitBytes;
     public bool? Autotune;
   }
@@ -111,6 +110,10 @@ namespace Ruda {
       return value.IsGiven ? Set(name, (long)value.Number(name, true)) : this;
     }
 
+    internal PlanBuilder Set(string name, Flag? value) {
+      return value == null ? this : Add(name, 'i', value.Value.Value);
+    }
+
     public PlanBuilder Set(string name, bool? value) {
       return value == null ? this : Add(name, 'i', value.Value ? 1 : 0);
     }
@@ -144,13 +147,18 @@ namespace Ruda {
       return this;
     }
 
+    static long? Number<T>(string name, Choice<T>? value)
+        where T : struct {
+      return value.HasValue && value.Value.IsGiven ? value.Value.Number(name, true) : (long?)null;
+    }
+
     public PlanBuilder Options(PlanOptions o) {
       if (o == null)
         return this;
       return Set("options.kernel", o.Kernel)
-          .Set("options.strategy", (long?)o.Strategy)
-          .Set("options.math", (long?)o.Math)
-          .Set("options.determinism", (long?)o.Determinism)
+          .Set("options.strategy", Number("strategy", o.Strategy))
+          .Set("options.math", Number("math", o.Math))
+          .Set("options.determinism", Number("determinism", o.Determinism))
           .Set("options.workspace_limit_bytes", o.WorkspaceLimitBytes)
           .Set("options.autotune", o.Autotune);
     }
@@ -230,6 +238,10 @@ namespace Ruda {
       });
     }
 
+    internal override string Describe() {
+      return Op + " by " + Kernel;
+    }
+
     /// <summary>The operators of the library.</summary>
     public static IList<string> OpNames() {
       List<string> names = new List<string>();
@@ -242,12 +254,13 @@ namespace Ruda {
       return names;
     }
 
-    /// <summary>The kernels of an operator on a backend, best first.</summary>
-    public static string[] OpKernels(string op, Backend backend = Backend.Cpu) {
+    /// <summary>The kernels of an operator on a backend, by default the CPU, best first.</summary>
+    public static string[] OpKernels(string op, Choice<Backend> backend = default(Choice<Backend>)) {
       Need.Text("op", Need.Given("op", op));
+      uint number = backend.IsGiven ? Need.One("backend", backend) : (uint)Backend.Cpu;
       return ReadText(text => {
         ulong needed;
-        RudaNative.ruda_op_kernels(op, Need.One("backend", backend), text, (ulong)text.Length, out needed);
+        RudaNative.ruda_op_kernels(op, number, text, (ulong)text.Length, out needed);
         return needed;
       }).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries);
     }

@@ -42,9 +42,10 @@ namespace Ruda {
       Check("sequenceIds", sequenceIds, 0);
       Check("positions", positions, 0);
       if (tables.Length != lengths.Length)
-        throw new ArgumentException("lengths has " + lengths.Length + " numbers, expected " + tables.Length + " as tables");
+        throw new ArgumentException("lengths has " + Need.Counted(lengths.Length, "number") + ", expected " + tables.Length +
+                                    " as tables");
       if (sequenceIds.Length != positions.Length)
-        throw new ArgumentException("positions has " + positions.Length + " numbers, expected " +
+        throw new ArgumentException("positions has " + Need.Counted(positions.Length, "number") + ", expected " +
                                     sequenceIds.Length + " as sequenceIds");
       int width = 0;
       foreach (long[] row in tables) width = Math.Max(width, row.Length);
@@ -59,6 +60,18 @@ namespace Ruda {
       RudaNative.rudax_schedule_set(H, Need.H("stream", stream), values.ToArray(), (uint)values.Count);
     }
 
+    /// <summary>As Set with ints.</summary>
+    public void Set(Stream stream, int[][] tables, int[] lengths, int[] sequenceIds, int[] positions) {
+      Need.Given("tables", tables);
+      for (int i = 0; i < tables.Length; ++i) Need.Given("tables[" + i + "]", tables[i]);
+      Set(stream, Array.ConvertAll(tables, Widened), Widened(Need.Given("lengths", lengths)),
+          Widened(Need.Given("sequenceIds", sequenceIds)), Widened(Need.Given("positions", positions)));
+    }
+
+    static long[] Widened(int[] values) {
+      return Array.ConvertAll(values, value => (long)value);
+    }
+
     /// <summary>The next step: every sequence that has tokens grows by one, and these are the queries.</summary>
     public void Advance(Stream stream) {
       RudaNative.ruda_paged_schedule_advance(H, Need.H("stream", stream));
@@ -68,6 +81,10 @@ namespace Ruda {
       ulong value;
       RudaNative.rudax_schedule_get(H, what, out value);
       return (long)value;
+    }
+
+    internal override string Describe() {
+      return "of " + Pages + " pages of " + PageSize + " tokens, " + Sequences + " sequences, " + Queries + " queries";
     }
 
     public long PageSize {

@@ -117,6 +117,10 @@ namespace Ruda {
       return (int)value;
     }
 
+    internal override string Describe() {
+      return "of " + VocabSize + " tokens";
+    }
+
     public int VocabSize {
       get { return Get(0); }
     }
@@ -283,6 +287,10 @@ namespace Ruda {
       });
     }
 
+    internal override string Describe() {
+      return Name + " (" + Architecture + ", " + LayerCount + " layers, " + WeightBytes + " bytes)";
+    }
+
     public string Architecture {
       get { return Text(0); }
     }
@@ -326,49 +334,12 @@ namespace Ruda {
     public ulong RepetitionWindow, Seed;
   }
 
-  /// <summary>Holds text back that may begin a stop sequence.</summary>
-  sealed class StopText {
-    readonly List<string> stops = new List<string>();
-    string held = "";
-
-    internal StopText(IEnumerable<string> given) {
-      if (given == null) return;
-      foreach (string stop in given) {
-        string name = "stops[" + stops.Count + "]";
-        if (Need.Given(name, stop) == "")
-          throw new ArgumentException(name + " is empty, expected a text of one character or more", "stops");
-        stops.Add(stop);
-      }
-    }
-
-    internal string Push(string text, out bool stopped) {
-      held += text;
-      int found = -1, keep = 0;
-      foreach (string stop in stops) {
-        int at = held.IndexOf(stop, StringComparison.Ordinal);
-        if (at >= 0 && (found < 0 || at < found)) found = at;
-        for (int length = Math.Min(stop.Length - 1, held.Length); length > keep; --length)
-          if (held.EndsWith(stop.Substring(0, length), StringComparison.Ordinal)) keep = length;
-      }
-      stopped = found >= 0;
-      string shown = held.Substring(0, stopped ? found : held.Length - keep);
-      held = stopped ? "" : held.Substring(shown.Length);
-      return shown;
-    }
-
-    internal string Rest() {
-      string rest = held;
-      held = "";
-      return rest;
-    }
-  }
-
   /// <summary>One conversation: a model, its key-value cache and a sampler. One thread at a time; Dispose may come from
   /// any. Generation is pulled: no thread of the library enters the virtual machine.</summary>
   public sealed class Session : NativeObject<SessionHandle> {
     /// <param name="tokenCapacity">prompt and answer together; 0 = the model's context length</param>
     /// <param name="cacheDType">of keys and values; 0 = F16</param>
-    public Session(Model model, long tokenCapacity = 0, DType cacheDType = 0, uint batchTokens = 0)
+    public Session(Model model, long tokenCapacity = 0, Choice<DType> cacheDType = default(Choice<DType>), uint batchTokens = 0)
         : base(Make(model, tokenCapacity, cacheDType, batchTokens)) {
       vocabSize = model.VocabSize;
     }
@@ -378,7 +349,7 @@ namespace Ruda {
     Finish finish;
     string kept = "";  // may begin a stop text, until it is known: here, so that an early end does not lose it
 
-    static SessionHandle Make(Model model, long capacity, DType dtype, uint batch) {
+    static SessionHandle Make(Model model, long capacity, Choice<DType> dtype, uint batch) {
       SessionHandle made;
       RudaNative.rudax_session_create(Need.H("model", model), Need.One("cacheDType", dtype, true), Need.Unsigned("tokenCapacity", capacity), batch,
                                       out made);
@@ -398,13 +369,27 @@ namespace Ruda {
       foreach (int token in Need.Given("tokens", tokens)) wide.Add(token);
       long[] values = wide.ToArray();
       CancelHandle stop = Need.Free("cancel", cancel, CancelHandle.Null);
-      Change(() => RudaNative.rudax_session_prompt(H, values, (uint)values.Length, stop));
+      Change(() => RudaNative.rudax_session_prompt(H, values, (uint)values.Length, stop), NoToken, () => EmptyTokens);
     }
 
     public void Prompt(string text, CancelToken cancel = null) {
       byte[] raw = Need.Bytes("text", text);
       CancelHandle stop = Need.Free("cancel", cancel, CancelHandle.Null);
-      Change(() => RudaNative.rudax_session_prompt_text(H, raw, (ulong)raw.Length, stop));
+      Change(() => RudaNative.rudax_session_prompt_text(H, raw, (ulong)raw.Length, stop), NoToken, () => EmptyTokens);
+    }
+
+    // What the library says of a list without elements, and in the words of the call.
+    const string NoToken = "count is 0, expected at least 1 token", NoMessage = "count is 0, expected at least 1 message",
+                 EmptyTokens = "tokens is empty, expected at least 1 token",
+                 EmptyMessages = "messages is empty, expected at least 1 message";
+
+    // As Change; a refusal that begins so is said otherwise.
+    void Change(Action call, string refused, Func<string> said) {
+      try {
+        Change(call);
+      } catch (RudaException error) when (error.Message.StartsWith(error.Name + ": " + refused, StringComparison.Ordinal)) {
+        throw error.Renamed(said());
+      }
     }
 
     // A call after which the session holds something else. One that is refused changes nothing.
@@ -432,7 +417,8 @@ namespace Ruda {
       Need.Text("variables", variables);
       uint flags = addGenerationPrompt ? 0 : (uint)ChatFlags.NoGenerationPrompt;
       CancelHandle stop = Need.Free("cancel", cancel, CancelHandle.Null);
-      Change(() => RudaNative.rudax_session_prompt_chat(H, packed, (ulong)packed.Length, flags, template, variables, stop));
+      Change(() => RudaNative.rudax_session_prompt_chat(H, packed, (ulong)packed.Length, flags, template, variables, stop),
+             NoMessage, () => EmptyMessages);
     }
 
     /// <summary>Chooses the next token, -1 where there is none, with the text that is certain by now: whole characters
@@ -541,6 +527,10 @@ namespace Ruda {
       return value;
     }
 
+    internal override string Describe() {
+      return "with " + TokenCount + " of " + TokenCapacity + " tokens";
+    }
+
     public long TokenCount {
       get { return (long)Get(1); }
     }
@@ -580,8 +570,10 @@ namespace Ruda {
 
     /// <summary>Forgets all but the first tokens.</summary>
     public void Rewind(long count) {
-      ulong first = Need.Unsigned("count", count);
-      Change(() => RudaNative.ruda_session_rewind(H, first));
+      Func<string> said = () => "count is " + count + ", expected 0 to " + TokenCount + ", the tokens that the session holds";
+      NeedOpen();
+      if (count < 0) throw new ArgumentException(said(), "count");
+      Change(() => RudaNative.ruda_session_rewind(H, (ulong)count), "count is ", said);
     }
 
     public int[] Tokens() {

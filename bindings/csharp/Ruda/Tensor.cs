@@ -23,6 +23,18 @@ namespace Ruda {
       }
     }
 
+    /// <summary>The dtype of an array of T.</summary>
+    internal static DType Of<T>()
+        where T : struct {
+      if (typeof(T) == typeof(byte))
+        return DType.U8;
+      string names = Names(typeof(T));
+      if (names == "")
+        throw new ArgumentException("data is an array of " + typeof(T).Name + ", expected one of numbers or of bool",
+                                    "data");
+      return (DType)Enum.Parse(typeof(DType), names.Split(' ')[0]);
+    }
+
     /// <summary>Refuses a type whose elements are of another dtype; bytes are taken as they are.</summary>
     internal static void Match<T>(DType dtype)
         where T : struct {
@@ -51,34 +63,60 @@ namespace Ruda {
     }
 
     /// <summary>A tensor with undefined contents.</summary>
-    public Tensor(Context context, DType dtype, params long[] shape) : base(Make(context, dtype, shape)) {
+    public Tensor(Context context, Choice<DType> dtype, params long[] shape) : base(Make(context, dtype, shape)) {
     }
 
-    static TensorHandle Make(Context context, DType dtype, long[] shape) {
+    static TensorHandle Make(Context context, Choice<DType> dtype, long[] shape) {
       TensorHandle made;
       Need.Given("shape", shape);
       RudaNative.rudax_tensor_create(Need.H("context", context), Need.One("dtype", dtype), shape, (uint)shape.Length, out made);
       return made;
     }
 
-    /// <summary>A tensor with a copy of `data`.</summary>
-    public static Tensor From<T>(Stream stream, Context context, DType dtype, ReadOnlySpan<T> data,
+    /// <summary>A tensor with a copy of `data`, which is as many elements as the shape has, or their bytes; T as in
+    /// Write.</summary>
+    public static Tensor From<T>(Stream stream, Context context, Choice<DType> dtype, ReadOnlySpan<T> data,
                                  params long[] shape)
         where T : struct {
       Tensor made = new Tensor(context, dtype, shape);
-      made.Write(stream, data);
+      try {
+        Elements.Match<T>(made.DType);
+        long size = Buffer.ByteLength(new T[1]), expected = made.Bytes / size;
+        if (data.Length != expected)
+          throw new ArgumentException("data has " + Need.Counted(data.Length, made.Bytes == made.Count * size ? "element" : "byte") +
+                                          ", expected " + expected + " as shape [" + string.Join(", ", shape) + "]",
+                                      "data");
+        made.Write(stream, data);
+      } catch {
+        made.Dispose();
+        throw;
+      }
       return made;
+    }
+
+    /// <summary>A tensor with a copy of `data`; T as in Write.</summary>
+    public static Tensor From<T>(Stream stream, Context context, Choice<DType> dtype, T[] data, params long[] shape)
+        where T : struct {
+      return From<T>(stream, context, dtype, new ReadOnlySpan<T>(Need.Given("data", data)), shape);
+    }
+
+    /// <summary>A tensor with a copy of `data`, of the dtype of its elements: int[] gives I32, ushort[] U16, byte[] U8,
+    /// bool[] Bool.</summary>
+    public static Tensor From<T>(Stream stream, Context context, T[] data, params long[] shape)
+        where T : struct {
+      return From<T>(stream, context, Elements.Of<T>(), new ReadOnlySpan<T>(Need.Given("data", data)), shape);
     }
 
     /// <summary>An F32 tensor with a copy of `data`.</summary>
     public static Tensor From(Stream stream, Context context, float[] data, params long[] shape) {
-      return From<float>(stream, context, DType.F32, Need.Given("data", data), shape);
+      return From<float>(stream, context, DType.F32, data, shape);
     }
 
     /// <summary>A tensor over an array, which stays pinned while any tensor uses it. CPU contexts.</summary>
-    public static Tensor Over<T>(Context context, DType dtype, T[] data, params long[] shape)
+    public static Tensor Over<T>(Context context, Choice<DType> dtype, T[] data, params long[] shape)
         where T : struct {
-      Elements.Match<T>(dtype);
+      uint held = Need.One("dtype", dtype);
+      Elements.Match<T>((DType)held);
       Need.H("context", context);
       Need.Given("data", data);
       Need.Given("shape", shape);
@@ -87,7 +125,7 @@ namespace Ruda {
       long number = Loans.Add(pinned);
       try {
         TensorHandle made;
-        RudaNative.rudax_tensor_wrap(Need.H("context", context), Need.One("dtype", dtype), shape, (uint)shape.Length, 3,
+        RudaNative.rudax_tensor_wrap(Need.H("context", context), held, shape, (uint)shape.Length, 3,
                                      pinned.AddrOfPinnedObject(), (ulong)Buffer.ByteLength(data), number,
                                      out made);
         return new Tensor(made);
@@ -161,16 +199,34 @@ namespace Ruda {
     public unsafe void Write<T>(Stream stream, ReadOnlySpan<T> data)
         where T : struct {
       Elements.Match<T>(DType);
-      fixed(byte* p = MemoryMarshal.AsBytes(data))
-          RudaNative.ruda_tensor_write(Need.H("stream", stream), H, (IntPtr)p, (ulong)MemoryMarshal.AsBytes(data).Length);
+      int bytes = MemoryMarshal.AsBytes(data).Length;
+      try {
+        fixed(byte* p = MemoryMarshal.AsBytes(data))
+            RudaNative.ruda_tensor_write(Need.H("stream", stream), H, (IntPtr)p, (ulong)bytes);
+      } catch (RudaException error) when (IsOfSize(error)) {
+        throw WrongSize(error, bytes, "");
+      }
+    }
+
+    static bool IsOfSize(RudaException error) {
+      return error.Message.StartsWith("RUDA_E_SHAPE: bytes is ", StringComparison.Ordinal);
+    }
+
+    RudaException WrongSize(RudaException error, int bytes, string least) {
+      return error.Renamed("data has " + Need.Counted(bytes, "byte") + ", expected " + least + Bytes + " as the tensor");
     }
 
     /// <summary>Waits for the stream's work and copies the tensor, row-major, to the host; T as in Write.</summary>
     public unsafe void Read<T>(Stream stream, Span<T> data)
         where T : struct {
       Elements.Match<T>(DType);
-      fixed(byte* p = MemoryMarshal.AsBytes(data))
-          RudaNative.ruda_tensor_read(Need.H("stream", stream), H, (IntPtr)p, (ulong)MemoryMarshal.AsBytes(data).Length);
+      int bytes = MemoryMarshal.AsBytes(data).Length;
+      try {
+        fixed(byte* p = MemoryMarshal.AsBytes(data))
+            RudaNative.ruda_tensor_read(Need.H("stream", stream), H, (IntPtr)p, (ulong)bytes);
+      } catch (RudaException error) when (IsOfSize(error)) {
+        throw WrongSize(error, bytes, "at least ");
+      }
     }
 
     /// <summary>The elements, row-major; T as in Write. Nothing is converted: see Cast.</summary>
@@ -200,9 +256,9 @@ namespace Ruda {
     /// <summary>A contiguous copy of another dtype.</summary>
     /// <param name="overflow">for F8E4M3 and F8E5M2: what becomes of numbers beyond the largest; by default infinity,
     /// 448 in F8E4M3</param>
-    public Tensor Cast(Stream stream, DType dtype, Overflow overflow = Overflow.Default) {
+    public Tensor Cast(Stream stream, Choice<DType> dtype, Choice<Overflow> overflow = default(Choice<Overflow>)) {
       TensorHandle made;
-      RudaNative.ruda_tensor_convert(Need.H("stream", stream), H, Need.One("dtype", dtype), Need.One("overflow", overflow), out made);
+      RudaNative.ruda_tensor_convert(Need.H("stream", stream), H, Need.One("dtype", dtype), Need.One("overflow", overflow, true), out made);
       return new Tensor(made);
     }
 
@@ -248,7 +304,7 @@ namespace Ruda {
       Need.Given("begin", begin);
       Need.Given("end", end);
       if (begin.Length != end.Length || (step != null && step.Length != begin.Length))
-        throw new ArgumentException("begin has " + begin.Length + " numbers, end " + end.Length + " and step " +
+        throw new ArgumentException("begin has " + Need.Counted(begin.Length, "number") + ", end " + end.Length + " and step " +
                                     (step == null ? begin.Length : step.Length) + ", expected as many of each");
       int rank = begin.Length;
       long[] bounds = new long[3 * rank];
@@ -274,8 +330,8 @@ namespace Ruda {
       RudaNative.ruda_tensor_fence(H, Need.H("stream", stream));
     }
 
-    public override string ToString() {
-      return IsDisposed ? "Tensor (disposed)" : "Tensor " + DType + " [" + string.Join(", ", Shape) + "]";
+    internal override string Describe() {
+      return DType + " [" + string.Join(", ", Shape) + "]";
     }
   }
 }

@@ -12,7 +12,7 @@ static class ArgumentTests {
     if (error != null) Test.Check(error.Message.Contains(text), error.Message + ", expected " + text);
   }
 
-  static void Fails(string text, Action action) {
+  internal static void Fails(string text, Action action) {
     RudaException error = Test.Throws<RudaException>(action, text);
     if (error != null) Test.Check(error.Message.Contains(text), error.Message + ", expected " + text);
   }
@@ -35,6 +35,35 @@ static class ArgumentTests {
       Test.Check(x.Cast(s, DType.F8E5M2, Overflow.Saturate).ToArray<byte>(s).SequenceEqual(new byte[] { 0x64, 0xFB }),
                  "saturating");
       Fails("overflow is 1 with dtype F16", () => x.Cast(s, DType.F16, Overflow.Saturate));
+    });
+  }
+
+  public static void Elements() {
+    With((c, s) => {
+      Test.Check(Tensor.From(s, c, new[] { 1, -2 }, 2).ToArray<int>(s).SequenceEqual(new[] { 1, -2 }), "int");
+      Test.Equal(Tensor.From(s, c, new[] { 1L }, 1).DType, DType.I64, "long");
+      Test.Equal(Tensor.From(s, c, new[] { 1.5 }, 1).ToArray<double>(s)[0], 1.5, "double");
+      Test.Equal(Tensor.From(s, c, new[] { 1f }, 1).DType, DType.F32, "float");
+      Test.Equal(Tensor.From(s, c, new byte[1], 1).DType, DType.U8, "byte");
+      Test.Equal(Tensor.From(s, c, new sbyte[1], 1).DType, DType.I8, "sbyte");
+      Test.Equal(Tensor.From(s, c, new short[1], 1).DType, DType.I16, "short");
+      Test.Equal(Tensor.From(s, c, new ushort[1], 1).DType, DType.U16, "ushort");
+      Test.Equal(Tensor.From(s, c, new uint[1], 1).DType, DType.U32, "uint");
+      Test.Equal(Tensor.From(s, c, new ulong[1], 1).DType, DType.U64, "ulong");
+      Test.Equal(Tensor.From(s, c, new[] { true }, 1).DType, DType.Bool, "bool");
+      Test.Equal(Tensor.From(s, c, DType.BF16, new ushort[] { 0x3F80 }, 1).Cast(s, "f32").ToArray<float>(s)[0], 1f, "BF16");
+      Refuses("data is an array of Char, expected one of numbers or of bool", () => Tensor.From(s, c, new char[1], 1));
+      long live = c.LiveObjects;
+      Refuses("data has 1 element, expected 4 as shape [2, 2]", () => Tensor.From(s, c, new float[1], 2, 2));
+      Refuses("data has 3 elements, expected 2 as shape [2]", () => Tensor.From(s, c, new long[3], 2));
+      Refuses("data has 4 bytes, expected 8 as shape [2]", () => Tensor.From(s, c, DType.F32, new byte[4], 2));
+      Refuses("an array of Int32 holds I32, expected F32", () => Tensor.From(s, c, DType.F32, new int[2], 2));
+      Test.Equal(c.LiveObjects, live, "nothing is left of what was refused");
+      Tensor pair = new Tensor(c, DType.F32, 2);
+      Fails("RUDA_E_SHAPE: data has 4 bytes, expected 8 as the tensor", () => pair.Write<float>(s, new float[1]));
+      Fails("RUDA_E_SHAPE: data has 1 byte, expected at least 8 as the tensor", () => pair.Read<byte>(s, new byte[1]));
+      int[] none = null;
+      Refuses("data is null, expected a list", () => Tensor.From(s, c, none, 1));
     });
   }
 
@@ -71,7 +100,7 @@ static class ArgumentTests {
       Refuses("axes is null", () => t.Permute(null));
       Refuses("end is null", () => t.Slice(new long[1], null));
       Refuses("shape is null", () => new Operand(DType.F32, null));
-      Refuses("strides has 1 numbers, expected 2", () => new Operand(DType.F32, new long[2], new long[1]));
+      Refuses("strides has 1 number, expected 2", () => new Operand(DType.F32, new long[2], new long[1]));
       Refuses("role", () => new ChatMessage(null, ""));
       Refuses("op is null", () => new PlanBuilder(null));
       Refuses("context is null", () => new PlanBuilder("rms_norm").Create(null));
@@ -137,6 +166,9 @@ static class ArgumentTests {
             () => new PlanBuilder("rms_norm").Set("x", 1L).Create(c));
       Fails("rms_norm: x cannot hold a value of kind object, expected a tensor",
             () => new PlanBuilder("rms_norm").Set("x", (NativeObject)s).Create(c));
+      Fails("softmax has no parameter options.kernle: it has options.strategy options.kernel options.math ",
+            () => new PlanBuilder("softmax").Set("x", x).Set("options.kernle", "x").Create(c));
+      Fails("options.kernel", () => new PlanBuilder("softmax").Set("x", x).Set("kernel", "x").Create(c));
       Fails("reduce has no parameter axes: it has",
             () => new PlanBuilder("reduce").Set("x", x).Set("op", (long)Reduce.Sum).Set("axes", 1L).Create(c));
       Plans.Reduce(c, x, (long)Reduce.Sum, axesMask: 1).Dispose();

@@ -19,14 +19,16 @@ static class ClosedTests {
     if (type == typeof(Tensor)) return live;
     if (type == typeof(Event)) return new Event(c);
     if (type == typeof(long[][])) return new[] { new long[] { 0 } };
+    if (type == typeof(int[][])) return new[] { new[] { 0 } };
+    if (type == typeof(int[])) return new[] { 1 };
     if (type == typeof(long[])) return new long[] { 1 };
     if (type == typeof(string)) return "a";
     if (type == typeof(IEnumerable<int>)) return new[] { 1 };
     if (type == typeof(IEnumerable<string>)) return new[] { "x" };
     if (type == typeof(IEnumerable<ChatMessage>)) return new[] { new ChatMessage("user", "a") };
     if (type == typeof(IDictionary<string, object>)) return new Dictionary<string, object> { { "x", live }, { "y", live } };
-    if (type == typeof(DType)) return DType.F64;
-    if (type == typeof(LogLevel)) return LogLevel.Info;
+    if (type == typeof(Choice<DType>)) return (Choice<DType>)DType.F64;
+    if (type == typeof(Choice<LogLevel>)) return (Choice<LogLevel>)LogLevel.Info;
     return type.IsValueType ? Activator.CreateInstance(type) : null;
   }
 
@@ -46,9 +48,10 @@ static class ClosedTests {
 
   static void Every(NativeObject thing, string parameter, string noun = null) {
     string text = parameter + ": closed, expected an open " + (noun ?? parameter);
+    Test.Check(thing.ToString().StartsWith(thing.GetType().Name), thing.ToString());
     thing.Dispose();
     thing.Dispose();
-    thing.ToString();
+    Test.Equal(thing.ToString(), thing.GetType().Name + " (disposed)", "text");
     Test.Check(thing.IsDisposed, "disposed");
     int seen = 0;
     foreach (MethodInfo method in thing.GetType().GetMethods(BindingFlags.Instance | BindingFlags.Public)) {
@@ -85,6 +88,13 @@ static class ClosedTests {
       Every(new Store(SessionTests.ModelPath), "store");
       using (Store store = new Store(SessionTests.ModelPath)) Every(new Tokenizer(store), "tokenizer");
       Model model = Model.Load(c, SessionTests.ModelPath);
+      Test.Equal(model.ToString(), "Model " + model.Name + " (" + model.Architecture + ", " + model.LayerCount + " layers, " +
+                                       model.WeightBytes + " bytes)", "model");
+      Test.Equal(model.Tokenizer.ToString(), "Tokenizer of " + model.VocabSize + " tokens", "tokenizer");
+      using (Session session = new Session(model, 16)) {
+        session.Prompt(new[] { 1, 2 });
+        Test.Equal(session.ToString(), "Session with 2 of 16 tokens", "session");
+      }
       Every(new Session(model), "session");
       using (Session session = new Session(model)) {
         CancelToken cancel = new CancelToken();
@@ -96,6 +106,18 @@ static class ClosedTests {
       }
       Every(model, "model");
       Refuses("model: closed, expected an open model", "new Session", () => new Session(model));
+    }
+  }
+
+  public static void Texts() {
+    using (Context context = new Context(Backend.Cpu)) using (Stream stream = new Stream(context)) {
+      Tensor x = new Tensor(context, DType.F32, 2, 3);
+      Test.Equal(x.ToString(), "Tensor F32 [2, 3]", "tensor");
+      Test.Equal(stream.ToString(), "Stream", "stream");
+      Test.Equal(context.ToString(), "Context Cpu 0 (" + context.DeviceName + ")", "context");
+      using (Plan plan = Plans.Unary(context, x, Unary.Neg)) Test.Equal(plan.ToString(), "Plan unary by " + plan.Kernel, "plan");
+      Test.Equal(new PagedSchedule(context, 2, 4, 1, 1, 2).ToString(),
+                 "PagedSchedule of 4 pages of 2 tokens, 0 sequences, 0 queries", "schedule");
     }
   }
 

@@ -167,7 +167,7 @@ static class CoreTests {
       RudaException error = Test.Throws<RudaException>(() => t.Read<float>(s, new float[2]), "too short");
       Test.Check(error.Status == Status.EShape && error.Argument == 3 && error.Kind == ErrorKind.Argument &&
                      error.Name == "RUDA_E_SHAPE" &&
-                     error.Message.Contains("bytes is 8, the tensor holds 24") &&
+                     error.Message.Contains("data has 8 bytes, expected at least 24 as the tensor") &&
                      error.Function == "ruda_tensor_read",
                  error.ToString());
       error = Test.Throws<RudaException>(() => Ops.RmsNorm(s, t, t, 1e-6), "shape");

@@ -41,6 +41,69 @@ static class EnumerationTests {
     }
   }
 
+  /// <summary>Every public parameter that takes an enumeration takes its value, its number and its name.</summary>
+  public static void Names() {
+    using (Context c = new Context("cpu", logLevel: "info")) using (Stream s = new Stream(c)) {
+      Test.Equal(c.Backend, Backend.Cpu, "backend");
+      Test.Check(Context.DeviceCount("Cpu") == 1 && Context.DeviceCount(1) == 1, "devices");
+      c.SetLogLevel("error");
+      Tensor x = Tensor.From<float>(s, c, "f32", new float[] { 1000, 1 }, 2);
+      Test.Equal(new Tensor(c, "F32", 2).DType, DType.F32, "new");
+      Test.Check(x.Cast(s, "f8e4m3", "saturate").ToArray<byte>(s)[0] == 0x7E, "cast");
+      Test.Equal(x.Cast(s, (uint)DType.BF16).DType, DType.BF16, "cast by number");
+      Test.Equal(Tensor.Over(c, "i32", new int[2], 2).DType, DType.I32, "over");
+      Test.Check(Plan.OpKernels("unary", "cpu").SequenceEqual(Plan.OpKernels("unary")), "kernels");
+      using (Plan plan = Plans.Unary(c, new Operand("f32", new long[] { 2 }), "neg",
+                                     options: new PlanOptions { Strategy = "scalar", Math = MathMode.Strict, Determinism = null }))
+        Test.Check(plan.Kernel.StartsWith("cpu/unary/"), plan.Kernel);
+      Test.Check(Ops.Binary(s, x, x, "FloorDiv").ToArray<float>(s).SequenceEqual(
+                     Ops.Binary(s, x, x, "floor_div").ToArray<float>(s)), "the spelling of C#");
+    }
+  }
+
+  /// <summary>A number that is 0 or 1 may be a bool.</summary>
+  public static void Flags() {
+    using (Context c = new Context(Backend.Cpu)) using (Stream s = new Stream(c)) {
+      Tensor x = Tensor.From(s, c, new float[] { 1, 2 }, 2), y = new Tensor(c, DType.F32, 1);
+      foreach (Flag keepdims in new Flag[] { true, 1, 1u, 1L })
+        Plans.Reduce(c, x, Reduce.Sum, y, keepdims: keepdims).Dispose();
+      Plans.Reduce(c, x, "sum", y, keepdims: true).Dispose();
+      Plans.Reduce(c, x, "sum", y, keepdims: 1).Dispose();
+      Fails("reduce: keepdims is 2", () => Plans.Reduce(c, x, "sum", y, keepdims: 2));
+      PagedSchedule schedule = new PagedSchedule(c, 2, 2, 1, 1, 1);
+      schedule.Set(s, new[] { new[] { 1 } }, new[] { 2 }, new[] { 0 }, new[] { 1 });
+      Tensor q = new Tensor(c, DType.F32, 1, 1, 1).Fill(s, 1), keys = new Tensor(c, DType.F32, 2, 2, 1, 1).Fill(s, 3);
+      foreach (Flag causal in new Flag[] { true, 1, false, 0 })
+        Test.Equal(Ops.PagedAttention(s, schedule, q, keys, keys, 1, causal)[0].ToArray<float>(s)[0], 3f, "causal " + causal);
+      Test.Equal(Ops.PagedAttention(s, schedule, q, keys, keys, 1, causal: true).Length, 2, "true");
+      Plans.PagedAttention(c, q, keys, keys, 1, causal: true).Dispose();
+      ArgumentTests.Refuses("causal is 2, expected 0 or 1", () => Ops.PagedAttention(s, schedule, q, keys, keys, 1, 2));
+      int[] zero = { 0 };
+      ArgumentTests.Refuses("tables[0] is null", () => schedule.Set(s, new int[][] { null }, zero, zero, zero));
+      ArgumentTests.Refuses("lengths is null", () => schedule.Set(s, new[] { zero }, null, zero, zero));
+    }
+  }
+
+  /// <summary>A name that is null is refused by the parameter, where there is a default too.</summary>
+  public static void Absent() {
+    using (Context c = new Context(Backend.Cpu)) using (Stream s = new Stream(c)) {
+      Tensor x = new Tensor(c, DType.F32, 1, 1);
+      string none = null;
+      foreach (Action action in new Action[] { () => Ops.Unary(s, x, none), () => Plans.Unary(c, x, none) })
+        ArgumentTests.Refuses("op is null, expected one of Unary: neg, ", action);
+      ArgumentTests.Refuses("activation is null, expected one of Activation: none, ", () => Ops.Matmul(s, x, x, activation: none));
+      ArgumentTests.Refuses("activation is null, expected one of Activation: none, ", () => Plans.Matmul(c, x, x, activation: none));
+      ArgumentTests.Refuses("backend is null, expected one of Backend: auto, ", () => new Context(none));
+      ArgumentTests.Refuses("backend is null, expected one of Backend: auto, ", () => Plan.OpKernels("unary", none));
+      ArgumentTests.Refuses("dtype is null, expected one of DType: f64, ", () => x.Cast(s, none));
+      ArgumentTests.Refuses("overflow is null, expected one of Overflow: default, ", () => x.Cast(s, "f8e4m3", none));
+      ArgumentTests.Refuses("strategy is null, expected one of Strategy: auto, ",
+                            () => Plans.Unary(c, x, "neg", options: new PlanOptions { Strategy = none }));
+      ArgumentTests.Refuses("strategy is \"x\", expected one of Strategy: auto, ",
+                            () => Plans.Unary(c, x, "neg", options: new PlanOptions { Strategy = "x" }));
+    }
+  }
+
   public static void Unknown() {
     using (Context c = new Context(Backend.Cpu)) using (Stream s = new Stream(c)) {
       Tensor x = Tensor.From(s, c, new float[] { 1, -2 }, 2);

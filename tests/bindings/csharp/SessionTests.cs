@@ -50,8 +50,10 @@ static class SessionTests {
       string stop = whole.Substring(4, 2);
       Test.Equal(Answer(session, 30, stop), whole.Substring(0, whole.IndexOf(stop, StringComparison.Ordinal)), "stopped");
       Test.Equal(session.Finish, Finish.Stop, "end at a stop text");
-      RudaException error = Test.Throws<RudaException>(() => session.PromptChat(new ChatMessage[0]), "no message");
-      Test.Check(error.Message.Contains("count is 0, expected at least 1 message"), error.Message);
+      ArgumentTests.Fails("messages is empty, expected at least 1 message", () => session.PromptChat(new ChatMessage[0]));
+      ArgumentTests.Fails("messages is empty, expected at least 1 message",
+                            () => session.Chat(new ChatMessage[0]).Count());
+      RudaException error;
       Test.Throws<ArgumentException>(() => Answer(session, -1), "fewer than no tokens");
       using (CancelToken cancel = new CancelToken()) {
         cancel.Request();
@@ -154,9 +156,10 @@ static class SessionTests {
       // Looking at the session, and calls that are refused, leave the answer alone.
       begun = Begin(session, out pieces);
       Test.Check(session.Tokens().Length == session.TokenCount && session.Logits().Length > 0, "a look");
-      Test.Throws<RudaException>(() => session.Prompt(new int[0]), "no tokens");
-      Test.Throws<RudaException>(() => session.PromptChat(new ChatMessage[0]), "no messages");
-      Test.Throws<RudaException>(() => session.Rewind(1 << 20), "too far");
+      ArgumentTests.Fails("tokens is empty, expected at least 1 token", () => session.Prompt(new int[0]));
+      ArgumentTests.Fails("tokens is empty, expected at least 1 token", () => session.Prompt(""));
+      ArgumentTests.Fails("messages is empty", () => session.PromptChat(new ChatMessage[0]));
+      ArgumentTests.Fails("count is 9999, expected 0 to " + session.TokenCount + ", the tokens that the session holds", () => session.Rewind(9999));
       Test.Equal(begun + Rest(pieces), whole, "after refused calls");
       int[] after = session.Tokens();
       Test.Check(!pieces.MoveNext() && session.Tokens().SequenceEqual(after), "an ended answer stays ended");
@@ -170,7 +173,7 @@ static class SessionTests {
     ArgumentTests.Refuses("messages[0] is null, expected a chat message", () => session.PromptChat(new ChatMessage[] { null }));
     ArgumentTests.Refuses("tokens is null, expected a list", () => session.Prompt((int[])null));
     ArgumentTests.Refuses("text is null, expected a text", () => session.Prompt((string)null));
-    ArgumentTests.Refuses("count is -1, expected 0 to 9223372036854775807", () => session.Rewind(-1));
+    ArgumentTests.Refuses("count is -1, expected 0 to " + session.TokenCount + ", the tokens that the session holds", () => session.Rewind(-1));
     ArgumentTests.Refuses("vocabSize is -1, expected 0 to 2147483647", () => session.Logits(-1));
     ArgumentTests.Refuses("maxTokens is -1, expected 0 to 9223372036854775807", () => session.Generate(-1));
     ArgumentTests.Refuses("tokenCapacity is -1, expected 0 to 9223372036854775807", () => new Session(model, -1));

@@ -65,6 +65,18 @@ final class ArgumentTests {
       refuses("data[0] is -1, expected 0 to 9223372036854775807 for U64",
           () -> Tensor.from(s, c, DType.U64, new long[] {-1}, 1));
       refuses("data[0] is 2, expected 0 to 1 for BOOL", () -> Tensor.from(s, c, DType.BOOL, new long[] {2}, 1));
+      long live = c.liveObjects();
+      refuses("data has 1 element, expected 4 as shape [2, 2]", () -> Tensor.from(s, c, new float[1], 2, 2));
+      refuses("data has 3 elements, expected 2 as shape [2]", () -> Tensor.from(s, c, new double[3], 2));
+      refuses("data has 3 elements, expected 2 as shape [2]", () -> Tensor.from(s, c, new int[3], 2));
+      refuses("data has 3 elements, expected 2 as shape [2]", () -> Tensor.from(s, c, new long[3], 2));
+      refuses("data has 3 elements, expected 2 as shape [2]", () -> Tensor.from(s, c, DType.U8, new long[3], 2));
+      refuses("data has 3 elements, expected 2 as shape [2]", () -> Tensor.from(s, c, DType.BF16, new double[3], 2));
+      Tensor pair = new Tensor(c, DType.F32, 2);
+      fails("RUDA_E_SHAPE: data has 4 bytes, expected 8 as the tensor", () -> pair.write(s, Tensor.buffer(4)));
+      fails("RUDA_E_SHAPE: data has 4 bytes, expected at least 8 as the tensor", () -> pair.read(s, Tensor.buffer(4)));
+      pair.close();
+      Tests.equal(c.liveObjects(), live, "nothing is left of what was refused");
       refuses("dtype is BF16, expected one of integers", () -> Tensor.from(s, c, DType.BF16, new long[] {1}, 1));
       Tests.check(Arrays.equals(Tensor.from(s, c, DType.BF16, new double[] {1, 2}, 2).toShorts(s),
           new short[] {0x3F80, 0x4000}), "BF16");
@@ -150,7 +162,7 @@ final class ArgumentTests {
       refuses("axes is null", () -> t.permute((long[]) null));
       refuses("end is null", () -> t.slice(new long[1], null, null));
       refuses("shape is null", () -> new TensorDesc(DType.F32, (long[]) null));
-      refuses("strides has 1 numbers, expected 2", () -> new TensorDesc(DType.F32, new long[2], new long[1]));
+      refuses("strides has 1 number, expected 2", () -> new TensorDesc(DType.F32, new long[2], new long[1]));
       refuses("role is null", () -> new ChatMessage(null, ""));
       refuses("op is null", () -> new PlanBuilder(null));
       refuses("context is null", () -> new PlanBuilder("rms_norm").create(null));
@@ -208,6 +220,9 @@ final class ArgumentTests {
           () -> new PlanBuilder("rms_norm").set("x", 1).create(c));
       fails("rms_norm: x cannot hold a value of kind object, expected a tensor",
           () -> new PlanBuilder("rms_norm").set("x", (NativeHandle) s).create(c));
+      fails("softmax has no parameter options.kernle: it has options.strategy options.kernel options.math ",
+          () -> new PlanBuilder("softmax").set("x", x).set("options.kernle", "x").create(c));
+      fails("options.kernel", () -> new PlanBuilder("softmax").set("x", x).set("kernel", "x").create(c));
       fails("reduce has no parameter axes: it has",
           () -> new PlanBuilder("reduce").set("x", x).set("op", Reduce.SUM).set("axes", 1).create(c));
       new PlanBuilder("reduce").set("x", x).set("op", Reduce.SUM).set("axes_mask", 1).create(c).close();
@@ -226,10 +241,11 @@ final class ArgumentTests {
     for (Method method : Ops.class.getMethods()) {
       List<Class<?>> types = Arrays.asList(method.getParameterTypes());
       if (method.getName().equals("binary"))
-        Tests.equal(types, List.of(Stream.class, Tensor.class, Tensor.class, int.class), "binary");
+        Tests.check(types.equals(List.of(Stream.class, Tensor.class, Tensor.class, int.class))
+            || types.equals(List.of(Stream.class, Tensor.class, Tensor.class, String.class)), "binary");
       if (method.getName().equals("rope"))
         Tests.check(!types.equals(List.of(Stream.class, Tensor.class, Tensor.class)), "rope without a theta");
-      if (method.getName().equals("reduce") && types.size() == 5) {
+      if (method.getName().equals("reduce") && types.size() == 5 && types.get(2) == int.class) {
         Tests.equal(method.getParameters()[3].getName(), "axesMask", "the name of a mask");
         ++found;
       }

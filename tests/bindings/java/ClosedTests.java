@@ -42,6 +42,7 @@ final class ClosedTests {
     if (type == Tensor.class) return live;
     if (type == Event.class) return new Event(c);
     if (type == long[][].class) return new long[][] {{0}};
+    if (type == int[][].class) return new int[][] {{0}};
     if (type == long[].class) return new long[] {1};
     if (type == int[].class) return new int[] {1};
     if (type == String.class) return method.getName().equals("render") || method.getName().equals("promptChat") ? null : "a";
@@ -62,9 +63,10 @@ final class ClosedTests {
 
   private static void every(NativeHandle thing, String parameter, String noun) {
     String text = parameter + ": closed, expected an open " + noun;
+    Tests.check(thing.toString().startsWith(thing.getClass().getSimpleName()), thing.toString());
     thing.close();
     thing.close();
-    Tests.check(thing.isClosed() && thing.toString() != null, "closed");
+    Tests.equal(thing.toString(), thing.getClass().getSimpleName() + " (closed)", "text");
     int seen = 0;
     for (Method method : thing.getClass().getDeclaredMethods()) {
       int modifiers = method.getModifiers();
@@ -118,6 +120,13 @@ final class ClosedTests {
         every(new Tokenizer(store), "tokenizer");
       }
       Model model = Model.load(c, SessionTests.modelPath);
+      Tests.equal(model.toString(), "Model " + model.name() + " (" + model.architecture() + ", " + model.layerCount()
+          + " layers, " + model.weightBytes() + " bytes)", "model");
+      Tests.equal(model.tokenizer().toString(), "Tokenizer of " + model.vocabSize() + " tokens", "tokenizer");
+      try (Session session = new Session(model, 16, 0, 0)) {
+        session.prompt(new int[] {1, 2});
+        Tests.equal(session.toString(), "Session with 2 of 16 tokens", "session");
+      }
       every(new Session(model), "session");
       List<ChatMessage> question = List.of(new ChatMessage("user", "a"));
       try (Session session = new Session(model)) {
@@ -130,6 +139,20 @@ final class ClosedTests {
       }
       every(model, "model");
       refuses("model: closed, expected an open model", "new Session", () -> new Session(model));
+    }
+  }
+
+  public static void texts() {
+    try (Context context = new Context(Backend.CPU); Stream stream = new Stream(context)) {
+      Tensor x = new Tensor(context, DType.F32, 2, 3);
+      Tests.equal(x.toString(), "Tensor F32 [2, 3]", "tensor");
+      Tests.equal(stream.toString(), "Stream", "stream");
+      Tests.equal(context.toString(), "Context CPU 0 (" + context.deviceName() + ")", "context");
+      try (Plan plan = new PlanBuilder("unary").set("x", x).set("op", "neg").create(context)) {
+        Tests.equal(plan.toString(), "Plan unary by " + plan.kernel(), "plan");
+      }
+      Tests.equal(new PagedSchedule(context, 2, 4, 1, 1, 2).toString(),
+          "PagedSchedule of 4 pages of 2 tokens, 0 sequences, 0 queries", "schedule");
     }
   }
 

@@ -205,7 +205,7 @@ final class CoreTests {
       Tests.check(error.status() == Status.E_SHAPE && error.argument() == 3
               && error.name().equals("RUDA_E_SHAPE") && error.kind() == RudaException.Kind.ARGUMENT
               && error.function().equals("ruda_tensor_read")
-              && error.getMessage().contains("bytes is 8, the tensor holds 24"),
+              && error.getMessage().contains("data has 8 bytes, expected at least 24 as the tensor"),
           error.toString());
       error = Tests.expectThrows(RudaException.class, () -> Ops.rmsNorm(s, t, t, 1e-6), "shape");
       Tests.equal(error.kind(), RudaException.Kind.ARGUMENT, error.getMessage());

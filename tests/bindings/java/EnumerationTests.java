@@ -7,6 +7,7 @@ import io.ruda.Context;
 import io.ruda.DType;
 import io.ruda.LogLevel;
 import io.ruda.Ops;
+import io.ruda.PagedSchedule;
 import io.ruda.Plan;
 import io.ruda.PlanBuilder;
 import io.ruda.Rope;
@@ -41,6 +42,32 @@ final class EnumerationTests {
       Tests.equal(RopePairing.INTERLEAVED, Rope.INTERLEAVED, "one prefix");
       Tests.equal(Splits.AUTO, -1, "the bits of 2^32 - 1");
       Tests.equal(Binary.name(Binary.ADD), "ADD", "name");
+    }
+  }
+
+  /** Names in place of constants, booleans in place of 0 and 1, the common options of many. */
+  public static void overloads() {
+    try (Context c = new Context(Backend.CPU); Stream s = new Stream(c);
+         PagedSchedule schedule = new PagedSchedule(c, 2, 2, 1, 1, 1)) {
+      Tensor x = Tensor.from(s, c, new float[] {1, -2}, 2);
+      Tests.check(Arrays.equals(Ops.binary(s, x, x, "Mul").toFloats(s), new float[] {1, 4}), "binary");
+      Tests.check(Arrays.equals(Ops.unary(s, x, "neg").toFloats(s), new float[] {-1, 2}), "unary");
+      Tests.check(Arrays.equals(Ops.reduce(s, x, "max_abs").toFloats(s), new float[] {2}), "reduce");
+      ArgumentTests.refuses("op is \"abs\", expected one of Binary: add, sub, ", () -> Ops.binary(s, x, x, "abs"));
+      ArgumentTests.refuses("op is null, expected a text", () -> Ops.binary(s, x, x, null));
+      Tests.equal(DType.name(99), "99", "a number without a name");
+      schedule.set(s, new int[][] {{1}}, new int[] {2}, new int[] {0}, new int[] {1});
+      Tensor q = new Tensor(c, DType.F32, 1, 1, 1).fill(s, 1), keys = new Tensor(c, DType.F32, 2, 2, 1, 1).fill(s, 3);
+      Tests.equal(Ops.pagedAttention(s, schedule, q, keys, keys, 1, true)[0].toFloats(s)[0], 3f, "causal");
+      Tests.equal(Ops.pagedAttention(s, schedule, q, keys, keys, 1, false, Splits.AUTO)[0].toFloats(s)[0], 3f, "not causal");
+      int[] zero = {0};
+      ArgumentTests.refuses("tables[0] is null", () -> schedule.set(s, new int[][] {null}, zero, zero, zero));
+      ArgumentTests.refuses("lengths is null", () -> schedule.set(s, new int[][] {zero}, null, zero, zero));
+      Tensor turned = Tensor.from(s, c, new float[] {1, 2, 3, 4}, 1, 1, 4), place = Tensor.from(s, c, new int[] {1}, 1);
+      float[] half = Ops.rope(s, turned, place, RopePairing.HALF, 1e4).toFloats(s);
+      Tests.check(Arrays.equals(half, Ops.rope(s, turned, place, 1e4).toFloats(s)), "half is the default");
+      float[] pairs = Ops.rope(s, turned, place, RopePairing.INTERLEAVED, 1e4).toFloats(s);
+      Tests.check(!Arrays.equals(pairs, half) && Math.abs(pairs[0] - (Math.cos(1) - 2 * Math.sin(1))) < 1e-5, "interleaved");
     }
   }
 

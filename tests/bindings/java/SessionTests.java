@@ -65,12 +65,11 @@ final class SessionTests {
       String stop = whole.substring(4, 6);
       Tests.equal(answer(session, 30, stop), whole.substring(0, whole.indexOf(stop)), "stopped");
       Tests.equal(session.finish(), Finish.STOP, "end at a stop text");
-      RudaException error =
-          Tests.expectThrows(RudaException.class, () -> session.promptChat(List.of(), null), "no message");
-      Tests.check(error.getMessage().contains("count is 0, expected at least 1 message"), error.getMessage());
+      ArgumentTests.fails("messages is empty, expected at least 1 message", () -> session.promptChat(List.of(), null));
+      ArgumentTests.fails("messages is empty, expected at least 1 message", () -> session.chat(List.of(), 1));
       Tests.expectThrows(IllegalArgumentException.class, () -> answer(session, -1), "fewer than no tokens");
       cancel.request();
-      error = Tests.expectThrows(RudaException.class,
+      RudaException error = Tests.expectThrows(RudaException.class,
           () -> session.chat(List.of(new ChatMessage("user", "other")), 3, List.of(), cancel), "cancel");
       Tests.equal(error.kind(), RudaException.Kind.CANCELLED, error.getMessage());
       earlyEndKeepsHeldText(session);
@@ -174,9 +173,10 @@ final class SessionTests {
       older = begin(session);
       begun = older.next();
       Tests.check(session.tokens().length == session.tokenCount() && session.logits().length > 0, "a look");
-      Tests.expectThrows(RudaException.class, () -> session.prompt(new int[0], null), "no tokens");
-      Tests.expectThrows(RudaException.class, () -> session.promptChat(List.of(), null), "no messages");
-      Tests.expectThrows(RudaException.class, () -> session.rewind(1 << 20), "too far");
+      ArgumentTests.fails("tokens is empty, expected at least 1 token", () -> session.prompt(new int[0], null));
+      ArgumentTests.fails("tokens is empty, expected at least 1 token", () -> session.prompt(""));
+      ArgumentTests.fails("messages is empty", () -> session.promptChat(List.of(), null));
+      ArgumentTests.fails("count is 9999, expected 0 to " + session.tokenCount() + ", the tokens that the session holds", () -> session.rewind(9999));
       Tests.equal(begun + rest(older), whole, "after refused calls");
       int[] after = session.tokens();
       Tests.check(!older.hasNext() && Arrays.equals(session.tokens(), after), "an ended answer stays ended");
@@ -201,7 +201,7 @@ final class SessionTests {
     refuses("messages[0] is null, expected a chat message", () -> session.promptChat(Arrays.asList((ChatMessage) null), null));
     refuses("tokens is null, expected a list", () -> session.prompt((int[]) null, null));
     refuses("text is null", () -> session.prompt((String) null, null));
-    refuses("count is -1, expected 0 to 9223372036854775807", () -> session.rewind(-1));
+    refuses("count is -1, expected 0 to " + session.tokenCount() + ", the tokens that the session holds", () -> session.rewind(-1));
     refuses("vocabSize is -1, expected 0 to 2147483647", () -> session.logits(-1));
     refuses("tokenCapacity is -1, expected 0 to 9223372036854775807", () -> new Session(model, -1, 0, 0));
     refuses("batchTokens is -1, expected 0 to 2147483647", () -> new Session(model, 0, 0, -1));

@@ -84,6 +84,11 @@ public final class Context extends NativeHandle {
     });
   }
 
+  @Override
+  String describe() {
+    return Backend.name(backend()) + " " + device() + " (" + deviceName() + ")";
+  }
+
   public int backend() {
     return (int) get(0);
   }

@@ -106,6 +106,11 @@ public final class Model extends NativeHandle {
     return use(p -> readText((text, needed) -> Raw.rudax_model_text(p, what, text, needed), 256));
   }
 
+  @Override
+  String describe() {
+    return name() + " (" + architecture() + ", " + layerCount() + " layers, " + weightBytes() + " bytes)";
+  }
+
   public String architecture() {
     return text(0);
   }

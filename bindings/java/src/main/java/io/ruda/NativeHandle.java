@@ -59,6 +59,21 @@ public abstract class NativeHandle implements AutoCloseable {
     }
   }
 
+  /** What the object is, in a line; never throws. */
+  @Override
+  public final String toString() {
+    String type = getClass().getSimpleName();
+    try {
+      return isClosed() ? type + " (closed)" : (type + " " + describe()).trim();
+    } catch (RudaException | IllegalStateException gone) {
+      return type;
+    }
+  }
+
+  String describe() {
+    return "";
+  }
+
   interface Call<T> {
     T apply(long pointer);
   }
@@ -208,6 +223,11 @@ public abstract class NativeHandle implements AutoCloseable {
     need(name, values);
     for (int i = 0; i < values.length; ++i) need(name + "[" + i + "]", values[i], expected);
     return values;
+  }
+
+  /** A number of things: "1 page", "2 pages". */
+  static String counted(long count, String thing) {
+    return count + " " + thing + (count == 1 ? "" : "s");
   }
 
   /** A number that is unsigned in the library. */

@@ -44,10 +44,10 @@ public final class PagedSchedule extends NativeHandle {
     for (int i = 0; i < tables.length; ++i) check("tables[" + i + "]", tables[i], -1);
     if (tables.length != lengths.length)
       throw new IllegalArgumentException(
-          "lengths has " + lengths.length + " numbers, expected " + tables.length + " as tables");
+          "lengths has " + counted(lengths.length, "number") + ", expected " + tables.length + " as tables");
     if (sequenceIds.length != positions.length)
       throw new IllegalArgumentException(
-          "positions has " + positions.length + " numbers, expected " + sequenceIds.length + " as sequenceIds");
+          "positions has " + counted(positions.length, "number") + ", expected " + sequenceIds.length + " as sequenceIds");
     int width = Arrays.stream(tables).mapToInt(row -> row.length).max().orElse(0);
     LongStream values = LongStream.of(tables.length, width, positions.length);
     for (long[] row : tables)
@@ -59,6 +59,18 @@ public final class PagedSchedule extends NativeHandle {
     with(p -> Raw.rudax_schedule_set(p[0], p[1], numbers), this, need("stream", stream));
   }
 
+  /** As set with ints. */
+  public void set(Stream stream, int[][] tables, int[] lengths, int[] sequenceIds, int[] positions) {
+    needAll("tables", tables, "a list");
+    set(stream, Arrays.stream(tables).map(PagedSchedule::widened).toArray(long[][]::new),
+        widened(need("lengths", lengths, "a list")), widened(need("sequenceIds", sequenceIds, "a list")),
+        widened(need("positions", positions, "a list")));
+  }
+
+  private static long[] widened(int[] values) {
+    return Arrays.stream(values).asLongStream().toArray();
+  }
+
   /** The next step: every sequence that has tokens grows by one, and these are the queries. */
   public void advance(Stream stream) {
     with(p -> Raw.ruda_paged_schedule_advance(p[0], p[1]), this, need("stream", stream));
@@ -68,6 +80,11 @@ public final class PagedSchedule extends NativeHandle {
     long[] value = new long[1];
     with(p -> Raw.rudax_schedule_get(p[0], what, value), this);
     return value[0];
+  }
+
+  @Override
+  String describe() {
+    return "of " + pages() + " pages of " + pageSize() + " tokens, " + sequences() + " sequences, " + queries() + " queries";
   }
 
   public long pageSize() {

@@ -39,6 +39,11 @@ public final class Plan extends NativeHandle {
     return use(p -> readText((text, needed) -> Raw.rudax_plan_text(p, what, text, needed), 128));
   }
 
+  @Override
+  String describe() {
+    return op() + " by " + kernel();
+  }
+
   /** The operators of the library. */
   public static List<String> opNames() {
     List<String> names = new ArrayList<>();

@@ -43,6 +43,11 @@ public final class RudaException extends RuntimeException {
         status, argument, nativeCode, text(message), text(function), text(library), text(name));
   }
 
+  /** The same error in the words of the call that was made. */
+  RudaException renamed(String message) {
+    return new RudaException(status, argument, nativeCode, message, function, nativeLibrary, name);
+  }
+
   /** An answer that is read on after another call changed its session. */
   static RudaException ended() {
     return new RudaException(Status.E_STATE, -1, 0,

@@ -12,6 +12,7 @@ import java.util.NoSuchElementException;
 import java.util.Spliterator;
 import java.util.Spliterators;
 import java.util.concurrent.CancellationException;
+import java.util.function.Supplier;
 import java.util.stream.StreamSupport;
 
 /**
@@ -67,12 +68,27 @@ public final class Session extends NativeHandle {
   /** Makes the session hold exactly these tokens; a beginning that it holds already is kept. cancel may be null. */
   public void prompt(int[] tokens, CancelToken cancel) {
     long[] values = Arrays.stream(need("tokens", tokens, "a list")).asLongStream().toArray();
-    change(p -> Raw.rudax_session_prompt(p[0], values, p[1]), free("cancel", cancel));
+    change(p -> Raw.rudax_session_prompt(p[0], values, p[1]), free("cancel", cancel), NO_TOKEN, () -> EMPTY_TOKENS);
   }
 
   public void prompt(String text, CancelToken cancel) {
     byte[] raw = text(need("text", text));
-    change(p -> Raw.rudax_session_prompt_text(p[0], raw, p[1]), free("cancel", cancel));
+    change(p -> Raw.rudax_session_prompt_text(p[0], raw, p[1]), free("cancel", cancel), NO_TOKEN, () -> EMPTY_TOKENS);
+  }
+
+  // What the library says of a list without elements, and in the words of the call.
+  private static final String NO_TOKEN = "count is 0, expected at least 1 token";
+  private static final String NO_MESSAGE = "count is 0, expected at least 1 message";
+  private static final String EMPTY_TOKENS = "tokens is empty, expected at least 1 token";
+  private static final String EMPTY_MESSAGES = "messages is empty, expected at least 1 message";
+
+  // As change; a refusal that begins so is said otherwise.
+  private void change(Calls call, NativeHandle cancel, String refused, Supplier<String> said) {
+    try {
+      change(call, cancel);
+    } catch (RudaException error) {
+      throw error.getMessage().startsWith(error.name() + ": " + refused) ? error.renamed(said.get()) : error;
+    }
   }
 
   /** A call after which the session holds something else. One that is refused changes nothing. */
@@ -105,7 +121,8 @@ public final class Session extends NativeHandle {
     byte[] packed = ChatMessage.pack(messages);
     unsigned("flags", flags);
     byte[] named = text("template", template), given = text("variables", variables);
-    change(p -> Raw.rudax_session_prompt_chat(p[0], packed, flags, named, given, p[1]), free("cancel", cancel));
+    change(p -> Raw.rudax_session_prompt_chat(p[0], packed, flags, named, given, p[1]), free("cancel", cancel), NO_MESSAGE,
+        () -> EMPTY_MESSAGES);
   }
 
   /** A token, the text that is certain by now, and whether it was the last. */
@@ -252,7 +269,7 @@ public final class Session extends NativeHandle {
     }
   }
 
-  /** What ended the last generate, a constant of Finish. */
+  /** What ended the last generate, a constant of Finish; Finish.name gives its name. */
   public int finish() {
     needOpen();
     return finish;
@@ -262,6 +279,11 @@ public final class Session extends NativeHandle {
     double[] value = new double[1];
     with(p -> Raw.rudax_session_get(p[0], what, value), this);
     return value[0];
+  }
+
+  @Override
+  String describe() {
+    return "with " + tokenCount() + " of " + tokenCapacity() + " tokens";
   }
 
   public long tokenCount() {
@@ -316,8 +338,11 @@ public final class Session extends NativeHandle {
 
   /** Forgets all but the first tokens. */
   public void rewind(long count) {
-    unsigned("count", count);
-    change(p -> Raw.ruda_session_rewind(p[0], count), null);
+    Supplier<String> said =
+        () -> "count is " + count + ", expected 0 to " + tokenCount() + ", the tokens that the session holds";
+    needOpen();
+    if (count < 0) throw new IllegalArgumentException(said.get());
+    change(p -> Raw.ruda_session_rewind(p[0], count), null, "count is ", said);
   }
 
   public int[] tokens() {

@@ -47,28 +47,28 @@ public final class Tensor extends NativeHandle {
   public static Tensor from(Stream stream, Context context, float[] data, long... shape) {
     ByteBuffer b = buffer(4L * need("data", data, "a list").length);
     b.asFloatBuffer().put(data);
-    return new Tensor(context, DType.F32, shape).write(stream, b);
+    return filled(new Tensor(context, DType.F32, shape), stream, data.length, b);
   }
 
   /** An F64 tensor with a copy of `data`. */
   public static Tensor from(Stream stream, Context context, double[] data, long... shape) {
     ByteBuffer b = buffer(8L * need("data", data, "a list").length);
     b.asDoubleBuffer().put(data);
-    return new Tensor(context, DType.F64, shape).write(stream, b);
+    return filled(new Tensor(context, DType.F64, shape), stream, data.length, b);
   }
 
   /** An I32 tensor with a copy of `data`. */
   public static Tensor from(Stream stream, Context context, int[] data, long... shape) {
     ByteBuffer b = buffer(4L * need("data", data, "a list").length);
     b.asIntBuffer().put(data);
-    return new Tensor(context, DType.I32, shape).write(stream, b);
+    return filled(new Tensor(context, DType.I32, shape), stream, data.length, b);
   }
 
   /** An I64 tensor with a copy of `data`. */
   public static Tensor from(Stream stream, Context context, long[] data, long... shape) {
     ByteBuffer b = buffer(8L * need("data", data, "a list").length);
     b.asLongBuffer().put(data);
-    return new Tensor(context, DType.I64, shape).write(stream, b);
+    return filled(new Tensor(context, DType.I64, shape), stream, data.length, b);
   }
 
   /**
@@ -87,7 +87,7 @@ public final class Tensor extends NativeHandle {
             + " for " + DType.name(dtype));
       putInteger(b, bits, data[i]);
     }
-    return new Tensor(context, dtype, shape).write(stream, b.flip());
+    return filled(new Tensor(context, dtype, shape), stream, data.length, b.flip());
   }
 
   /**
@@ -112,7 +112,19 @@ public final class Tensor extends NativeHandle {
             + " for " + DType.name(dtype));
       putInteger(b, bits, value < 0x1p63 ? (long) value : (long) (value - 0x1p63) ^ Long.MIN_VALUE);
     }
-    return new Tensor(context, dtype, shape).write(stream, b.flip());
+    return filled(new Tensor(context, dtype, shape), stream, data.length, b.flip());
+  }
+
+  private static Tensor filled(Tensor made, Stream stream, int length, ByteBuffer data) {
+    try {
+      if (length != made.count())
+        throw new IllegalArgumentException("data has " + counted(length, "element") + ", expected " + made.count() + " as shape "
+            + Arrays.toString(made.shape()));
+      return made.write(stream, data);
+    } catch (RuntimeException error) {
+      made.close();
+      throw error;
+    }
   }
 
   private static void putInteger(ByteBuffer b, int bits, long value) {
@@ -191,7 +203,7 @@ public final class Tensor extends NativeHandle {
     return facts;
   }
 
-  /** A constant of DType. */
+  /** A constant of DType; DType.name gives its name. */
   public int dtype() {
     return (int) facts()[0];
   }
@@ -238,15 +250,30 @@ public final class Tensor extends NativeHandle {
   /** Copies exactly the tensor's bytes from the host. */
   public Tensor write(Stream stream, ByteBuffer data) {
     ordered(dtype(), data);
-    with(p -> Raw.ruda_tensor_write(p[0], p[1], data.slice()), need("stream", stream), this);
+    try {
+      with(p -> Raw.ruda_tensor_write(p[0], p[1], data.slice()), need("stream", stream), this);
+    } catch (RudaException error) {
+      throw sized(error, data, "");
+    }
     return this;
+  }
+
+  // A refusal of the number of bytes in the words of the call.
+  private RudaException sized(RudaException error, ByteBuffer data, String least) {
+    if (!error.getMessage().startsWith("RUDA_E_SHAPE: bytes is ")) return error;
+    return error.renamed(
+        "data has " + counted(data.remaining(), "byte") + ", expected " + least + bytes() + " as the tensor");
   }
 
   /** Waits for the stream's work and copies the tensor, row-major, to the host. */
   public void read(Stream stream, ByteBuffer data) {
     ordered(dtype(), data);
     if (data.isReadOnly()) throw new IllegalArgumentException("data is read-only, expected a buffer that can be written");
-    with(p -> Raw.ruda_tensor_read(p[0], p[1], data.slice()), need("stream", stream), this);
+    try {
+      with(p -> Raw.ruda_tensor_read(p[0], p[1], data.slice()), need("stream", stream), this);
+    } catch (RudaException error) {
+      throw sized(error, data, "at least ");
+    }
   }
 
   private ByteBuffer read(Stream stream) {
@@ -393,7 +420,7 @@ public final class Tensor extends NativeHandle {
   public Tensor slice(long[] begin, long[] end, long[] step) {
     int rank = need("begin", begin).length;
     if (need("end", end).length != rank || (step != null && step.length != rank))
-      throw new IllegalArgumentException("begin has " + rank + " numbers, end " + end.length + " and step "
+      throw new IllegalArgumentException("begin has " + counted(rank, "number") + ", end " + end.length + " and step "
           + (step == null ? rank : step.length) + ", expected as many of each");
     long[] bounds = new long[3 * rank];
     for (int i = 0; i < rank; ++i) {
@@ -418,7 +445,7 @@ public final class Tensor extends NativeHandle {
   }
 
   @Override
-  public String toString() {
-    return isClosed() ? "Tensor (closed)" : "Tensor " + DType.name(dtype()) + " " + Arrays.toString(shape());
+  String describe() {
+    return DType.name(dtype()) + " " + Arrays.toString(shape());
   }
 }

@@ -17,6 +17,6 @@ public final class TensorDesc {
     this.strides = strides == null ? null : strides.clone();
     if (strides != null && strides.length != shape.length)
       throw new IllegalArgumentException(
-          "strides has " + strides.length + " numbers, expected " + shape.length + " as shape");
+          "strides has " + NativeHandle.counted(strides.length, "number") + ", expected " + shape.length + " as shape");
   }
 }

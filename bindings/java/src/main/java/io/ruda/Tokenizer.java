@@ -26,6 +26,11 @@ public final class Tokenizer extends NativeHandle {
     return (int) value[0];
   }
 
+  @Override
+  String describe() {
+    return "of " + vocabSize() + " tokens";
+  }
+
   public int vocabSize() {
     return get(0);
   }
