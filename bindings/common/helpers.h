@@ -44,6 +44,7 @@ RUDAX_PRINTF static ruda_status rudax_fail(ruda_status status, const char* forma
 /* A message of the library about a field of a descriptor, of which no caller here knows: "desc.pages is 0"
  * and "matmul: desc.options.math is 9" lose the words before the name of the parameter. */
 static const char* rudax_parameter_message(const char* message) {
+  if (message == rudax_fault.message) return message; /* of a helper, which names parameters */
   const size_t word = strspn(message, "abcdefghijklmnopqrstuvwxyz0123456789_");
   const size_t head = message[word] == ':' && message[word + 1] == ' ' ? word + 2 : 0;
   if (strncmp(message + head, "desc.", 5)) return message;
