@@ -378,6 +378,10 @@ static int converse(chat* c, const options* o) {
     if (result == 2 || (result == INTERRUPTED && typed)) result = 0;
   }
   free(line);
+  if (ferror(stdin)) {
+    fprintf(stderr, "ruda-chat: stdin: %s\n", strerror(errno));
+    return 1;
+  }
   return result ? result : refused;
 }
 

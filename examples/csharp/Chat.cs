@@ -236,6 +236,9 @@ Exit codes: 0 all was answered, 1 something failed, 2 wrong options, 130 Ctrl-C,
     } catch (RudaException error) {
       Console.Error.WriteLine("ruda-chat: " + error.Message);
       return 1;
+    } catch (Exception error) when (error is IOException || error is UnauthorizedAccessException) {
+      Console.Error.WriteLine("ruda-chat: stdin: " + error.Message);
+      return 1;
     }
   }
 }

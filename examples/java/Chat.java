@@ -43,12 +43,10 @@ public final class Chat {
   private static final Map<String, BigInteger> WHOLE = Map.of("--max-tokens", BigInteger.valueOf(Long.MAX_VALUE),
       "--context", BigInteger.valueOf(1 << 24), "--top-k", BigInteger.valueOf(Integer.MAX_VALUE), "--seed",
       BigInteger.TWO.pow(64).subtract(BigInteger.ONE), "--threads", BigInteger.valueOf(4096));
-  // What a number may be beside 0; 1e-37 is the least that F32 divides by.
-  private record Range(double least, double most, String words) {}
-  private static final Range TO_100 = new Range(1e-37, 100, "0 or a number from 1e-37 to 100");
-  private static final Map<String, Range> NUMBERS =
-      Map.of("--temperature", TO_100, "--repetition-penalty", TO_100, "--top-p",
-          new Range(0, 1, "a number from 0 to 1"), "--min-p", new Range(0, 0.999999, "a number from 0 to 0.999999"));
+  // An option, its least and largest value beside 0; 1e-37 is the least that F32 divides by.
+  private static final Map<String, double[]> NUMBERS =
+      Map.of("--temperature", new double[] {1e-37, 100}, "--repetition-penalty", new double[] {1e-37, 100}, "--top-p",
+          new double[] {0, 1}, "--min-p", new double[] {0, 0.999999});
   private static final Map<String, String> options = new HashMap<>();
   private static final FileOutputStream out = new FileOutputStream(FileDescriptor.out); // System.out hides errors
   private static boolean quiet;
@@ -70,8 +68,10 @@ public final class Chat {
     } catch (NumberFormatException error) {
       number = -1;
     }
-    Range range = NUMBERS.get(name);
-    return number == 0 || (number >= range.least && number <= range.most) ? null : range.words;
+    double least = NUMBERS.get(name)[0], most = NUMBERS.get(name)[1];
+    if (number == 0 || (number >= least && number <= most)) return null;
+    String range = least > 0 ? "0 or a number from 1e-37 to " : "a number from 0 to ";
+    return range + (most == (long) most ? String.valueOf((long) most) : String.valueOf(most));
   }
 
   // To stdout, and that it arrived: a full disk must not pass for an answer. Where nobody reads it ends in silence.
@@ -137,13 +137,13 @@ public final class Chat {
     long prompted = session.promptTokens(), reused = session.reusedTokens(),
          generated = session.generatedTokens();
     String cached = reused > 0 ? " (and " + reused + " from the cache)" : "";
-    String end = switch (session.finish()) {
-      case Finish.LENGTH -> " (stopped at --max-tokens)";
-      case Finish.CAPACITY -> " (stopped: the context is full)";
-      default -> "";
-    };
-    System.err.println("\nprompt: " + prompted + " tokens" + cached + speed(prompted, session.promptSeconds()));
-    System.err.println("answer: " + generated + " tokens" + speed(generated, session.generateSeconds()) + end);
+    String end = session.finish() == Finish.LENGTH ? " (stopped at --max-tokens)"
+        : session.finish() == Finish.CAPACITY      ? " (stopped: the context is full)"
+                                                   : "";
+    System.err.println(
+        "\nprompt: " + prompted + " tokens" + cached + speed(prompted, session.promptSeconds()));
+    System.err.println(
+        "answer: " + generated + " tokens" + speed(generated, session.generateSeconds()) + end);
   }
 
   // Prompts with the conversation, without as many of the oldest turns as the context asks for.
@@ -167,8 +167,7 @@ public final class Chat {
   private static boolean answer(Session session, List<ChatMessage> messages) {
     try {
       prompt(session, messages, options.containsKey("--system") ? 1 : 0);
-    }
-    catch (RudaException error) {
+    } catch (RudaException error) {
       if (error.kind() != RudaException.Kind.ARGUMENT) throw error;
       System.err.println("ruda-chat: this message: " + error.getMessage());
       messages.remove(messages.size() - 1);
@@ -194,6 +193,7 @@ public final class Chat {
   }
 
   private static int run() throws IOException {
+    int refused = 0;
     long start = System.nanoTime();
     Context.Options where = new Context.Options()
                                 .backend(backend(options.getOrDefault("--backend", "auto")))
@@ -218,27 +218,29 @@ public final class Chat {
       if (options.containsKey("--system")) messages.add(new ChatMessage("system", options.get("--system")));
       if (options.containsKey("--prompt")) {
         messages.add(new ChatMessage("user", options.get("--prompt")));
-        return answer(session, messages) ? 0 :
-        1;
+        if (!answer(session, messages)) refused = 1;
+        return refused;
     }
     BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-    int refused = 0;
     for (String line; (line = lines.readLine()) != null;) {
       if (line.isBlank()) continue;
       messages.add(new ChatMessage("user", line));
       if (!answer(session, messages)) refused = 1;
     }
-    return refused;
     }
+    return refused;
 }
 
-public static void main(String[] arguments) throws IOException {
+public static void main(String[] arguments) {
   int ended = parse(arguments);
   if (ended >= 0) System.exit(ended);
   try {
     System.exit(run());
   } catch (RudaException error) {
     System.err.println("ruda-chat: " + error.getMessage());
+    System.exit(1);
+  } catch (IOException error) {
+    System.err.println("ruda-chat: stdin: " + error.getMessage());
     System.exit(1);
   }
 }

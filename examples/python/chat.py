@@ -136,16 +136,17 @@ def answer(session, messages, options, interrupt):
     interrupt.token.reset()
     interrupt.answering = True
     try:
-        prompt(session, messages, interrupt.token)
+        try:
+            prompt(session, messages, interrupt.token)
+        except ruda.ArgumentError as error:
+            print(f"ruda-chat: this message: {error}", file=sys.stderr)
+            messages.pop()
+            return 1
         for piece in session.generate(max_tokens=options["max-tokens"], cancel=interrupt.token):
             say(piece)
             pieces.append(piece)
     except ruda.CancelledError:
         result = INTERRUPTED
-    except ruda.ArgumentError as error:
-        print(f"ruda-chat: this message: {error}", file=sys.stderr)
-        messages.pop()
-        return 1
     finally:
         interrupt.answering = False
     say("\n")
@@ -179,6 +180,9 @@ def converse(session, messages, options, interrupt):
             print("> ", end="", file=sys.stderr, flush=True)
         try:
             line = sys.stdin.readline()
+        except OSError as error:
+            print(f"ruda-chat: stdin: {error.strerror}", file=sys.stderr)
+            return 1
         except KeyboardInterrupt:
             if asks:
                 print(file=sys.stderr)
