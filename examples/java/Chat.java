@@ -185,11 +185,8 @@ public final class Chat {
   }
 
   private static int backend(String name) {
-    return switch (name) {
-      case "cpu" -> Backend.CPU;
-      case "cuda" -> Backend.CUDA;
-      default -> Backend.AUTO;
-    };
+    if (name.equals("cpu")) return Backend.CPU;
+    return name.equals("cuda") ? Backend.CUDA : Backend.AUTO;
   }
 
   private static int run() throws IOException {
@@ -212,36 +209,36 @@ public final class Chat {
       if (!quiet)
         System.err.println(String.format(Locale.ROOT,
             "%s: %s, %.0f M parameters, %.0f MB, on %s with %d threads, loaded in %.2f s\n", model.name(),
-            model.architecture(), model.parameterCount() * 1e-6, model.weightBytes() * 1e-6, context.deviceName(),
-            context.hostThreads(), (System.nanoTime() - start) * 1e-9));
+            model.architecture(), model.parameterCount() * 1e-6, model.weightBytes() * 1e-6,
+            context.deviceName(), context.hostThreads(), (System.nanoTime() - start) * 1e-9));
       List<ChatMessage> messages = new ArrayList<>();
       if (options.containsKey("--system")) messages.add(new ChatMessage("system", options.get("--system")));
       if (options.containsKey("--prompt")) {
         messages.add(new ChatMessage("user", options.get("--prompt")));
         if (!answer(session, messages)) refused = 1;
         return refused;
-    }
-    BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-    for (String line; (line = lines.readLine()) != null;) {
-      if (line.isBlank()) continue;
-      messages.add(new ChatMessage("user", line));
-      if (!answer(session, messages)) refused = 1;
-    }
+      }
+      BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+      for (String line; (line = lines.readLine()) != null;) {
+        if (line.isBlank()) continue;
+        messages.add(new ChatMessage("user", line));
+        if (!answer(session, messages)) refused = 1;
+      }
     }
     return refused;
-}
-
-public static void main(String[] arguments) {
-  int ended = parse(arguments);
-  if (ended >= 0) System.exit(ended);
-  try {
-    System.exit(run());
-  } catch (RudaException error) {
-    System.err.println("ruda-chat: " + error.getMessage());
-    System.exit(1);
-  } catch (IOException error) {
-    System.err.println("ruda-chat: stdin: " + error.getMessage());
-    System.exit(1);
   }
-}
+
+  public static void main(String[] arguments) {
+    int ended = parse(arguments);
+    if (ended >= 0) System.exit(ended);
+    try {
+      System.exit(run());
+    } catch (RudaException error) {
+      System.err.println("ruda-chat: " + error.getMessage());
+      System.exit(1);
+    } catch (IOException error) {
+      System.err.println("ruda-chat: stdin: " + error.getMessage());
+      System.exit(1);
+    }
+  }
 }
