@@ -2,10 +2,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers go to stdout, all else to stderr: progress where that is a terminal, and "> " where stdin is one
  * too. */
-#define _POSIX_C_SOURCE 200809L /* getline, isatty */
+#define _POSIX_C_SOURCE 200809L /* getline, isatty, sigaction */
 #include <ruda/ruda.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: ruda-chat --model FILE.gguf [options]\n"
+    "usage: ruda-chat --model FILE.gguf [options]   (--name VALUE or --name=VALUE)\n"
     "  --prompt TEXT       ask once and end (without it: a conversation, one line a turn, end with Ctrl-D)\n"
     "  --system TEXT       system message\n"
     "  --max-tokens N      longest answer, 0 = no limit (default 512)\n"
@@ -24,7 +25,10 @@ static const char usage[] =
     "  --threads N         threads of the CPU backend (default 0 = all)\n"
     "  --context N         tokens of prompt and answer (default 0 = the model's, at most 8192)\n"
     "  --quiet             the answer only\n"
-    "  --help              this text\n";
+    "  -h, --help          this text\n"
+    "Ctrl-C stops an answer; at a prompt, and where questions are not typed, it ends the program.\n"
+    "Exit codes: 0 all was answered, 1 something failed, 2 wrong options, 130 Ctrl-C, 141 nobody reads "
+    "stdout.\n";
 
 typedef struct options {
   const char *model, *prompt, *system;
@@ -47,11 +51,19 @@ typedef struct chat {
   int progress; /* shown */
 } chat;
 
-static ruda_cancel interrupt; /* raised by Ctrl-C */
+enum { INTERRUPTED = 130 }; /* exit code, as shells have it */
+
+static ruda_cancel interrupt;                   /* raised by Ctrl-C */
+static volatile sig_atomic_t answering, asking; /* what Ctrl-C finds */
 
 static void on_interrupt(int signal_number) {
   (void)signal_number;
-  ruda_cancel_request(interrupt);
+  if (answering) {
+    ruda_cancel_request(interrupt);
+    return;
+  }
+  if (asking && write(STDERR_FILENO, "\n", 1) < 0) _exit(1);
+  _exit(INTERRUPTED);
 }
 
 static int fail(const char* what) {
@@ -59,6 +71,14 @@ static int fail(const char* what) {
   ruda_last_error(&info);
   fprintf(stderr, "ruda-chat: %s: %s (%s)\n", what, info.message, ruda_status_name(info.status));
   return 1;
+}
+
+/* To stdout, and that it arrived: a full disk must not pass for an answer. After a failure nothing more. */
+static int say(const char* text, size_t bytes) {
+  if (ferror(stdout)) return 0;
+  if (fwrite(text, 1, bytes, stdout) == bytes && fflush(stdout) == 0) return 1;
+  fprintf(stderr, "ruda-chat: stdout: %s\n", strerror(errno));
+  return 0;
 }
 
 /* The number of an option, whole or not; what is no number or out of range is named. */
@@ -72,18 +92,21 @@ static int whole(const char* name, const char* value, uint64_t most, uint64_t* o
   return 0;
 }
 
-static int number(const char* name, const char* value, double most, double* out) {
+/* `expected` says in words what `least` (of numbers that are not 0) and `most` are. */
+static int number(const char* name, const char* value, double least, double most, const char* expected,
+                  double* out) {
   char* end = NULL;
   *out = strtod(value, &end);
-  if (*value && value[strspn(value, "0123456789.eE+-")] == 0 && *end == 0 && *out >= 0 && *out <= most)
+  if (*value && value[strspn(value, "0123456789.eE+-")] == 0 && *end == 0 &&
+      (*out == 0 || (*out >= least && *out <= most)))
     return 1;
-  fprintf(stderr, "ruda-chat: %s is \"%s\", expected a number from 0 to %.0f\n", name, value, most);
+  fprintf(stderr, "ruda-chat: %s is \"%s\", expected %s\n", name, value, expected);
   return 0;
 }
 
-static int whole32(const char* name, const char* value, uint32_t* out) {
+static int whole32(const char* name, const char* value, uint32_t most, uint32_t* out) {
   uint64_t wide = 0;
-  if (!whole(name, value, INT32_MAX, &wide)) return 0;
+  if (!whole(name, value, most, &wide)) return 0;
   *out = (uint32_t)wide;
   return 1;
 }
@@ -103,6 +126,8 @@ static int set_backend(options* o, const char* value) {
 }
 
 static int set_option(options* o, const char* name, const char* value) {
+  static const char to_100[] =
+      "0 or a number from 1e-37 to 100"; /* 0 is off; the least that F32 divides by */
   static const char* const numbers[] = {
       "--max-tokens",         "--context", "--temperature", "--top-k",   "--top-p", "--min-p",
       "--repetition-penalty", "--seed",    "--threads",     "--backend", NULL};
@@ -126,14 +151,16 @@ static int set_option(options* o, const char* name, const char* value) {
     return 1;
   }
   if (strcmp(name, "--max-tokens") == 0) return whole(name, value, INT64_MAX, &o->max_tokens);
-  if (strcmp(name, "--context") == 0) return whole(name, value, INT64_MAX, &o->context_tokens);
-  if (strcmp(name, "--temperature") == 0) return number(name, value, 100, &s->temperature);
-  if (strcmp(name, "--top-k") == 0) return whole32(name, value, &s->top_k);
-  if (strcmp(name, "--top-p") == 0) return number(name, value, 1, &s->top_p);
-  if (strcmp(name, "--min-p") == 0) return number(name, value, 1, &s->min_p);
-  if (strcmp(name, "--repetition-penalty") == 0) return number(name, value, 100, &s->repetition_penalty);
+  if (strcmp(name, "--context") == 0) return whole(name, value, 1 << 24, &o->context_tokens);
+  if (strcmp(name, "--temperature") == 0) return number(name, value, 1e-37, 100, to_100, &s->temperature);
+  if (strcmp(name, "--top-k") == 0) return whole32(name, value, INT32_MAX, &s->top_k);
+  if (strcmp(name, "--top-p") == 0) return number(name, value, 0, 1, "a number from 0 to 1", &s->top_p);
+  if (strcmp(name, "--min-p") == 0)
+    return number(name, value, 0, 0.999999, "a number from 0 to 0.999999", &s->min_p);
+  if (strcmp(name, "--repetition-penalty") == 0)
+    return number(name, value, 1e-37, 100, to_100, &s->repetition_penalty);
   if (strcmp(name, "--seed") == 0) return whole(name, value, UINT64_MAX, &s->seed);
-  if (strcmp(name, "--threads") == 0) return whole32(name, value, &o->threads);
+  if (strcmp(name, "--threads") == 0) return whole32(name, value, 4096, &o->threads);
   return set_backend(o, value);
 }
 
@@ -141,16 +168,18 @@ static int set_option(options* o, const char* name, const char* value) {
 static int parse(int argc, char** argv, options* o) {
   int i;
   for (i = 1; i < argc; ++i) {
-    if (strcmp(argv[i], "--help") == 0) {
-      fputs(usage, stdout);
-      return 0;
+    char* equals = strncmp(argv[i], "--", 2) == 0 ? strchr(argv[i], '=') : NULL;
+    const char* value = equals ? equals + 1 : i + 1 < argc ? argv[i + 1] : NULL;
+    if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+      return !say(usage, strlen(usage));
     }
-    if (strcmp(argv[i], "--quiet") == 0)
+    if (strcmp(argv[i], "--quiet") == 0) {
       o->quiet = 1;
-    else if (set_option(o, argv[i], i + 1 < argc ? argv[i + 1] : NULL))
-      ++i;
-    else
-      return 2;
+      continue;
+    }
+    if (equals) *equals = 0;
+    if (!set_option(o, argv[i], value)) return 2;
+    if (!equals) ++i;
   }
   if (o->model) return -1;
   fprintf(stderr, "ruda-chat: --model is missing; see --help\n");
@@ -188,13 +217,11 @@ static int32_t show_text(void* user, const char* text, uint64_t bytes, int32_t t
   memcpy(c->answer + c->answer_bytes, text, bytes);
   c->answer_bytes += bytes;
   c->answer[c->answer_bytes] = 0;
-  fwrite(text, 1, bytes, stdout);
-  fflush(stdout);
-  return 0;
+  return !say(text, bytes);
 }
 
-static int add_message(chat* c, const char* role, const char* content) {
-  char* copy = malloc(strlen(content) + 1);
+static int add_message(chat* c, const char* role, const char* content, size_t bytes) {
+  char* copy = malloc(bytes + 1);
   if (!copy) return 0;
   if (c->count == c->capacity) {
     const uint64_t wider = c->capacity ? c->capacity * 2 : 16;
@@ -208,11 +235,12 @@ static int add_message(chat* c, const char* role, const char* content) {
     }
     c->capacity = wider;
   }
-  strcpy(copy, content);
+  memcpy(copy, content, bytes);
+  copy[bytes] = 0;
   c->owned[c->count] = copy;
   c->messages[c->count].role = role;
   c->messages[c->count].content = copy;
-  c->messages[c->count].content_bytes = 0;
+  c->messages[c->count].content_bytes = bytes;
   ++c->count;
   return 1;
 }
@@ -266,34 +294,37 @@ static ruda_status prompt(chat* c) {
   return status;
 }
 
-/* 0 = answered, 1 = an error, 2 = this message alone was refused and is forgotten. */
+/* 0 = answered, 1 = an error, 2 = this message alone was refused and is forgotten, INTERRUPTED = stopped. */
 static int answer(chat* c, const options* o) {
   ruda_generate_options generate = RUDA_GENERATE_OPTIONS_INIT;
   ruda_session_info info = RUDA_SESSION_INFO_INIT;
   uint32_t finish = RUDA_FINISH_NONE;
   ruda_status status;
   ruda_cancel_reset(interrupt);
+  answering = 1;
   status = prompt(c);
-  if (status == RUDA_E_ARGUMENT) {
-    fail("this message");
-    free(c->owned[--c->count]);
-    return 2;
-  }
   c->answer_bytes = 0;
   generate.max_new_tokens = o->max_tokens;
   generate.on_text = show_text;
   generate.user = c;
   generate.cancel = interrupt;
+  if (status == RUDA_E_ARGUMENT) {
+    answering = 0;
+    fail("this message");
+    free(c->owned[--c->count]);
+    return 2;
+  }
   if (status == RUDA_OK) status = ruda_session_generate(c->session, &generate, &finish);
-  printf("\n");
+  answering = 0;
+  if (!say("\n", 1)) return 1;
   if (status == RUDA_E_CANCELLED)
     fprintf(stderr, "[stopped]\n");
   else if (status != RUDA_OK)
     return fail("answer");
-  if (!add_message(c, "assistant", c->answer_bytes ? c->answer : "")) return fail("memory");
+  if (!add_message(c, "assistant", c->answer_bytes ? c->answer : "", c->answer_bytes)) return fail("memory");
   if (ruda_session_get_info(c->session, &info)) return fail("session");
   if (!o->quiet) show_speed(&info, finish);
-  return 0;
+  return status == RUDA_E_CANCELLED ? INTERRUPTED : 0;
 }
 
 static int load(chat* c, const options* o) {
@@ -328,28 +359,37 @@ static int load(chat* c, const options* o) {
   return 0;
 }
 
+/* A refused message leaves the conversation going; Ctrl-C too where questions are typed, else it ends. */
 static int converse(chat* c, const options* o) {
-  const int asks = c->progress && isatty(STDIN_FILENO);
+  const int typed = isatty(STDIN_FILENO);
   char* line = NULL;
   size_t capacity = 0;
-  int result = 0;
-  while (result != 1) {
+  int result = 0, refused = 0;
+  while (result == 0) {
     ssize_t n;
-    if (asks) fprintf(stderr, "> ");
+    asking = c->progress && typed;
+    if (asking) fprintf(stderr, "> ");
     n = getline(&line, &capacity, stdin);
     if (n < 0) break;
     while (n && (line[n - 1] == '\n' || line[n - 1] == '\r')) line[--n] = 0;
-    if (line[strspn(line, " \t\v\f\r")] == 0) continue;
-    result = add_message(c, "user", line) ? answer(c, o) : 1;
+    if (strspn(line, " \t\v\f\r") == (size_t)n) continue;
+    result = add_message(c, "user", line, (size_t)n) ? answer(c, o) : fail("memory");
+    if (result == 2) refused = 1;
+    if (result == 2 || (result == INTERRUPTED && typed)) result = 0;
   }
   free(line);
-  return result == 1;
+  if (ferror(stdin)) {
+    fprintf(stderr, "ruda-chat: stdin: %s\n", strerror(errno));
+    return 1;
+  }
+  return result ? result : refused;
 }
 
 int main(int argc, char** argv) {
   const ruda_sampling greedy = RUDA_SAMPLING_INIT;
   options o;
   chat c;
+  struct sigaction on_signal;
   int result;
   memset(&o, 0, sizeof o);
   memset(&c, 0, sizeof c);
@@ -359,12 +399,20 @@ int main(int argc, char** argv) {
   if (result >= 0) return result;
   c.progress = !o.quiet && isatty(STDERR_FILENO);
   if (ruda_cancel_create(&interrupt)) return fail("cancel token");
-  signal(SIGINT, on_interrupt);
+  memset(&on_signal, 0, sizeof on_signal);
+  on_signal.sa_handler = on_interrupt;
+  on_signal.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &on_signal, NULL);
+  if (fcntl(STDOUT_FILENO, F_GETFD) < 0) { /* before a file that is opened takes its place */
+    fprintf(stderr, "ruda-chat: stdout: %s\n", strerror(errno));
+    return 1;
+  }
   result = load(&c, &o);
-  if (result == 0 && o.system && !add_message(&c, "system", o.system)) result = 1;
-  if (result == 0 && o.prompt)
-    result = !add_message(&c, "user", o.prompt) || answer(&c, &o) != 0;
-  else if (result == 0)
+  if (result == 0 && o.system && !add_message(&c, "system", o.system, strlen(o.system))) result = 1;
+  if (result == 0 && o.prompt) {
+    result = add_message(&c, "user", o.prompt, strlen(o.prompt)) ? answer(&c, &o) : 1;
+    if (result == 2) result = 1;
+  } else if (result == 0)
     result = converse(&c, &o);
   while (c.count) free(c.owned[--c.count]);
   free(c.owned);

@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Collections.Generic;
+using System.Diagnostics;
 using System.Globalization;
 using System.IO;
 using System.Text;
 using Ruda;
 
 static class Chat {
-  const string Usage = @"usage: Chat.exe --model FILE.gguf [options]
+  const string Usage =
+      @"usage: Chat.exe --model FILE.gguf [options]   (--name VALUE or --name=VALUE)
   --prompt TEXT       ask once and end (without it: a conversation, one line a turn, end with Ctrl-D)
   --system TEXT       system message
   --max-tokens N      longest answer, 0 = no limit (default 512)
@@ -18,17 +20,24 @@ static class Chat {
   --threads N         threads of the CPU backend (default 0 = all)
   --context N         tokens of prompt and answer (default 0 = the model's, at most 8192)
   --quiet             the answer only
-  --help              this text
+  -h, --help          this text
+Ctrl-C ends the program.
+Exit codes: 0 all was answered, 1 something failed, 2 wrong options, 130 Ctrl-C, 141 nobody reads stdout.
 ";
   static readonly string[] texts = { "--model", "--prompt", "--system" };
   // An option and its largest value.
-  static readonly Dictionary<string, ulong> whole = new Dictionary<string, ulong> {
-    { "--max-tokens", long.MaxValue }, { "--context", long.MaxValue }, { "--top-k", int.MaxValue },
-    { "--seed", ulong.MaxValue }, { "--threads", int.MaxValue }
-  };
-  static readonly Dictionary<string, int> numbers = new Dictionary<string, int> {
-    { "--temperature", 100 }, { "--top-p", 1 }, { "--min-p", 1 }, { "--repetition-penalty", 100 }
-  };
+  static readonly Dictionary<string, ulong> whole =
+      new Dictionary<string, ulong> { { "--max-tokens", long.MaxValue },
+                                      { "--context", 1 << 24 },
+                                      { "--top-k", int.MaxValue },
+                                      { "--seed", ulong.MaxValue },
+                                      { "--threads", 4096 } };
+  // An option, its least and largest value beside 0; 1e-37 is the least that F32 divides by.
+  static readonly Dictionary<string, double[]> numbers =
+      new Dictionary<string, double[]> { { "--temperature", new[] { 1e-37, 100 } },
+                                         { "--repetition-penalty", new[] { 1e-37, 100 } },
+                                         { "--top-p", new[] { 0.0, 1 } },
+                                         { "--min-p", new[] { 0, 0.999999 } } };
   static readonly Dictionary<string, string> options = new Dictionary<string, string>();
   static bool quiet;
   static TextWriter answers;
@@ -40,7 +49,8 @@ static class Chat {
 
   static ulong Whole(string name, ulong otherwise) {
     string value;
-    return options.TryGetValue(name, out value) ? ulong.Parse(value, CultureInfo.InvariantCulture) : otherwise;
+    return options.TryGetValue(name, out value) ? ulong.Parse(value, CultureInfo.InvariantCulture)
+                                                : otherwise;
   }
 
   static double Number(string name) {
@@ -57,7 +67,7 @@ static class Chat {
   // What a value should have been, null where it is that.
   static string Expected(string name, string value) {
     ulong most, integer;
-    int limit;
+    double[] limits;
     double number;
     if (name == "--backend")
       return value == "auto" || value == "cpu" || value == "cuda" ? null : "auto, cpu or cuda";
@@ -65,13 +75,28 @@ static class Chat {
       bool good = Only(value, "0123456789") && ulong.TryParse(value, out integer) && integer <= most;
       return good ? null : "a whole number from 0 to " + most;
     }
-    if (numbers.TryGetValue(name, out limit)) {
-      bool good = Only(value, "0123456789.eE+-") && double.TryParse(value, NumberStyles.Float,
-                                                                    CultureInfo.InvariantCulture, out number) &&
-                  number >= 0 && number <= limit;
-      return good ? null : "a number from 0 to " + limit;
+    if (numbers.TryGetValue(name, out limits)) {
+      bool good = Only(value, "0123456789.eE+-") &&
+                  double.TryParse(value, NumberStyles.Float, CultureInfo.InvariantCulture, out number) &&
+                  (number == 0 || (number >= limits[0] && number <= limits[1]));
+      string range = limits[0] > 0 ? "0 or a number from 1e-37 to " : "a number from 0 to ";
+      return good ? null : range + limits[1].ToString(CultureInfo.InvariantCulture);
     }
     return null;
+  }
+
+  // To stdout, and that it arrived: a full disk must not pass for an answer. Where nobody reads it ends in silence.
+  static void Say(string text) {
+    const int writeFault = 0x1d, brokenPipe = 0x6d;
+    try {
+      answers.Write(text);
+      answers.Flush();
+    } catch (IOException error) {
+      int code = error.HResult & 0xffff;
+      if (code == writeFault || code == brokenPipe) Environment.Exit(141);
+      Console.Error.WriteLine("ruda-chat: stdout: " + error.Message);
+      Environment.Exit(1);
+    }
   }
 
   static int Wrong(string text) {
@@ -82,19 +107,28 @@ static class Chat {
   // -1 = go on, else the exit code.
   static int Parse(string[] arguments) {
     for (int i = 0; i < arguments.Length; ++i) {
-      string name = arguments[i];
-      if (name == "--help") {
-        Console.Out.Write(Usage);
+      string name = arguments[i], value = null;
+      if (name == "--help" || name == "-h") {
+        Say(Usage);
         return 0;
       }
       if (name == "--quiet") {
         quiet = true;
         continue;
       }
-      if (Array.IndexOf(texts, name) < 0 && !whole.ContainsKey(name) && !numbers.ContainsKey(name) && name != "--backend")
+      int equals = name.StartsWith("--", StringComparison.Ordinal) ? name.IndexOf('=') : -1;
+      if (equals >= 0) {
+        value = name.Substring(equals + 1);
+        name = name.Substring(0, equals);
+      }
+      if (Array.IndexOf(texts, name) < 0 && !whole.ContainsKey(name) && !numbers.ContainsKey(name) &&
+          name != "--backend")
         return Wrong("unknown option " + name);
-      if (i + 1 == arguments.Length) return Wrong(name + " needs a value");
-      string value = arguments[++i], expected = Expected(name, value);
+      if (equals < 0) {
+        if (i + 1 == arguments.Length) return Wrong(name + " needs a value");
+        value = arguments[++i];
+      }
+      string expected = Expected(name, value);
       if (expected != null) return Wrong(name + " is \"" + value + "\", expected " + expected);
       options[name] = value;
     }
@@ -113,7 +147,8 @@ static class Chat {
         if (error.Kind != ErrorKind.Argument || kept.Count == first + 1) throw;
         continue;
       }
-      if (dropped > 0) Console.Error.WriteLine("[the context is full: oldest turns forgotten: " + dropped + "]");
+      if (dropped > 0)
+        Console.Error.WriteLine("[the context is full: oldest turns forgotten: " + dropped + "]");
       messages.RemoveRange(first, 2 * dropped);
       return;
     }
@@ -131,29 +166,38 @@ static class Chat {
     }
     StringBuilder all = new StringBuilder();
     foreach (string piece in session.Generate((long)Whole("--max-tokens", 512))) {
-      answers.Write(piece);
-      answers.Flush();
+      Say(piece);
       all.Append(piece);
     }
-    answers.WriteLine();
-    answers.Flush();
+    Say("\n");
     messages.Add(new ChatMessage("assistant", all.ToString()));
-    if (quiet) return true;
-    Speed("prompt", session.PromptTokens, session.PromptSeconds);
-    Speed("answer", session.GeneratedTokens, session.GenerateSeconds);
+    if (!quiet) ShowSpeed(session);
     return true;
   }
 
-  static void Speed(string what, long tokens, double seconds) {
-    string speed = seconds > 0 ? string.Format(CultureInfo.InvariantCulture, ", {0:F1} tokens/s", tokens / seconds) : "";
-    Console.Error.WriteLine(what + ": " + tokens + " tokens" + speed);
+  static void ShowSpeed(Session session) {
+    string reused = session.ReusedTokens > 0 ? " (and " + session.ReusedTokens + " from the cache)" : "";
+    string end = session.Finish == Finish.Length     ? " (stopped at --max-tokens)"
+                 : session.Finish == Finish.Capacity ? " (stopped: the context is full)"
+                                                     : "";
+    Console.Error.WriteLine("\nprompt: " + session.PromptTokens + " tokens" + reused +
+                            Speed(session.PromptTokens, session.PromptSeconds));
+    Console.Error.WriteLine("answer: " + session.GeneratedTokens + " tokens" +
+                            Speed(session.GeneratedTokens, session.GenerateSeconds) + end);
+  }
+
+  static string Speed(long tokens, double seconds) {
+    return seconds > 0 ? string.Format(CultureInfo.InvariantCulture, ", {0:F1} tokens/s", tokens / seconds)
+                       : "";
   }
 
   static int Run() {
     Backend backend = (Backend)Enum.Parse(typeof(Backend), Text("--backend", "auto"), true);
-    using (Context context = new Context(backend, hostThreads: (uint)Whole("--threads", 0)))
-    using (Model model = Model.Load(context, Text("--model", null)))
-    using (Session session = new Session(model, (long)Whole("--context", 0))) {
+    Stopwatch clock = Stopwatch.StartNew();
+    using (Context context = new Context(backend, hostThreads: (uint)Whole("--threads", 0))) using (
+        Model model = Model.Load(
+            context, Text("--model", null))) using (Session session =
+                                                        new Session(model, (long)Whole("--context", 0))) {
       session.SetSampling(new Sampling {
         Temperature = Number("--temperature"),
         TopK = (uint)Whole("--top-k", 0),
@@ -163,31 +207,37 @@ static class Chat {
         Seed = Whole("--seed", 0),
       });
       if (!quiet)
-        Console.Error.WriteLine(string.Format(CultureInfo.InvariantCulture, "{0}: {1:F0} M parameters, on {2}", model.Name,
-                                              model.ParameterCount * 1e-6, context.DeviceName));
+        Console.Error.WriteLine(string.Format(
+            CultureInfo.InvariantCulture,
+            "{0}: {1}, {2:F0} M parameters, {3:F0} MB, on {4} with {5} threads, loaded in {6:F2} s\n",
+            model.Name, model.Architecture, model.ParameterCount * 1e-6, model.WeightBytes * 1e-6,
+            context.DeviceName, context.HostThreads, clock.Elapsed.TotalSeconds));
       List<ChatMessage> messages = new List<ChatMessage>();
       if (options.ContainsKey("--system")) messages.Add(new ChatMessage("system", options["--system"]));
       if (options.ContainsKey("--prompt")) {
         messages.Add(new ChatMessage("user", options["--prompt"]));
         return Answer(session, messages) ? 0 : 1;
       }
+      int refused = 0;
       for (string line; (line = Console.In.ReadLine()) != null;) {
         if (line.Trim().Length == 0) continue;
         messages.Add(new ChatMessage("user", line));
-        Answer(session, messages);
+        if (!Answer(session, messages)) refused = 1;
       }
+      return refused;
     }
-    return 0;
   }
 
   static int Main(string[] arguments) {
-    int ended = Parse(arguments);
-    if (ended >= 0) return ended;
     answers = new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false));
+    int ended = Parse(arguments);
     try {
-      return Run();
+      return ended >= 0 ? ended : Run();
     } catch (RudaException error) {
       Console.Error.WriteLine("ruda-chat: " + error.Message);
+      return 1;
+    } catch (Exception error) when (error is IOException || error is UnauthorizedAccessException) {
+      Console.Error.WriteLine("ruda-chat: stdin: " + error.Message);
       return 1;
     }
   }

@@ -3,14 +3,16 @@
 import io.ruda.Backend;
 import io.ruda.ChatMessage;
 import io.ruda.Context;
+import io.ruda.Finish;
 import io.ruda.Model;
 import io.ruda.RudaException;
 import io.ruda.Sampling;
 import io.ruda.Session;
 import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
-import java.io.PrintStream;
 import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -22,7 +24,7 @@ import java.util.Map;
 
 public final class Chat {
   private static final String USAGE = """
-      usage: Chat --model FILE.gguf [options]
+      usage: Chat --model FILE.gguf [options]   (--name VALUE or --name=VALUE)
         --prompt TEXT       ask once and end (without it: a conversation, one line a turn, end with Ctrl-D)
         --system TEXT       system message
         --max-tokens N      longest answer, 0 = no limit (default 512)
@@ -32,17 +34,21 @@ public final class Chat {
         --threads N         threads of the CPU backend (default 0 = all)
         --context N         tokens of prompt and answer (default 0 = the model's, at most 8192)
         --quiet             the answer only
-        --help              this text
+        -h, --help          this text
+      Ctrl-C ends the program.
+      Exit codes: 0 all was answered, 1 something failed, 2 wrong options, 130 Ctrl-C, 141 nobody reads stdout.
       """;
   private static final List<String> TEXTS = List.of("--model", "--prompt", "--system");
   // An option and its largest value.
   private static final Map<String, BigInteger> WHOLE = Map.of("--max-tokens", BigInteger.valueOf(Long.MAX_VALUE),
-      "--context", BigInteger.valueOf(Long.MAX_VALUE), "--top-k", BigInteger.valueOf(Integer.MAX_VALUE), "--seed",
-      BigInteger.TWO.pow(64).subtract(BigInteger.ONE), "--threads", BigInteger.valueOf(Integer.MAX_VALUE));
-  private static final Map<String, Integer> NUMBERS =
-      Map.of("--temperature", 100, "--top-p", 1, "--min-p", 1, "--repetition-penalty", 100);
+      "--context", BigInteger.valueOf(1 << 24), "--top-k", BigInteger.valueOf(Integer.MAX_VALUE), "--seed",
+      BigInteger.TWO.pow(64).subtract(BigInteger.ONE), "--threads", BigInteger.valueOf(4096));
+  // An option, its least and largest value beside 0; 1e-37 is the least that F32 divides by.
+  private static final Map<String, double[]> NUMBERS =
+      Map.of("--temperature", new double[] {1e-37, 100}, "--repetition-penalty", new double[] {1e-37, 100}, "--top-p",
+          new double[] {0, 1}, "--min-p", new double[] {0, 0.999999});
   private static final Map<String, String> options = new HashMap<>();
-  private static final PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
+  private static final FileOutputStream out = new FileOutputStream(FileDescriptor.out); // System.out hides errors
   private static boolean quiet;
 
   private Chat() {}
@@ -62,7 +68,21 @@ public final class Chat {
     } catch (NumberFormatException error) {
       number = -1;
     }
-    return number >= 0 && number <= NUMBERS.get(name) ? null : "a number from 0 to " + NUMBERS.get(name);
+    double least = NUMBERS.get(name)[0], most = NUMBERS.get(name)[1];
+    if (number == 0 || (number >= least && number <= most)) return null;
+    String range = least > 0 ? "0 or a number from 1e-37 to " : "a number from 0 to ";
+    return range + (most == (long) most ? String.valueOf((long) most) : String.valueOf(most));
+  }
+
+  // To stdout, and that it arrived: a full disk must not pass for an answer. Where nobody reads it ends in silence.
+  private static void say(String text) {
+    try {
+      out.write(text.getBytes(StandardCharsets.UTF_8));
+    } catch (IOException error) {
+      if ("Broken pipe".equals(error.getMessage())) System.exit(141);
+      System.err.println("ruda-chat: stdout: " + error.getMessage());
+      System.exit(1);
+    }
   }
 
   private static int wrong(String text) {
@@ -73,20 +93,28 @@ public final class Chat {
   // -1 = go on, else the exit code.
   private static int parse(String[] arguments) {
     for (int i = 0; i < arguments.length; ++i) {
-      String name = arguments[i];
-      if (name.equals("--help")) {
-        out.print(USAGE);
-        out.flush();
+      String name = arguments[i], value = null;
+      if (name.equals("--help") || name.equals("-h")) {
+        say(USAGE);
         return 0;
       }
       if (name.equals("--quiet")) {
         quiet = true;
         continue;
       }
-      if (!TEXTS.contains(name) && !WHOLE.containsKey(name) && !NUMBERS.containsKey(name) && !name.equals("--backend"))
+      int equals = name.startsWith("--") ? name.indexOf('=') : -1;
+      if (equals >= 0) {
+        value = name.substring(equals + 1);
+        name = name.substring(0, equals);
+      }
+      if (!TEXTS.contains(name) && !WHOLE.containsKey(name) && !NUMBERS.containsKey(name)
+          && !name.equals("--backend"))
         return wrong("unknown option " + name);
-      if (i + 1 == arguments.length) return wrong(name + " needs a value");
-      String value = arguments[++i], expected = expected(name, value);
+      if (equals < 0) {
+        if (i + 1 == arguments.length) return wrong(name + " needs a value");
+        value = arguments[++i];
+      }
+      String expected = expected(name, value);
       if (expected != null) return wrong(name + " is \"" + value + "\", expected " + expected);
       options.put(name, value);
     }
@@ -101,9 +129,21 @@ public final class Chat {
     return Double.parseDouble(options.getOrDefault(name, "0"));
   }
 
-  private static void speed(String what, long tokens, double seconds) {
-    String speed = seconds > 0 ? String.format(Locale.ROOT, ", %.1f tokens/s", tokens / seconds) : "";
-    System.err.println(what + ": " + tokens + " tokens" + speed);
+  private static String speed(long tokens, double seconds) {
+    return seconds > 0 ? String.format(Locale.ROOT, ", %.1f tokens/s", tokens / seconds) : "";
+  }
+
+  private static void showSpeed(Session session) {
+    long prompted = session.promptTokens(), reused = session.reusedTokens(),
+         generated = session.generatedTokens();
+    String cached = reused > 0 ? " (and " + reused + " from the cache)" : "";
+    String end = session.finish() == Finish.LENGTH ? " (stopped at --max-tokens)"
+        : session.finish() == Finish.CAPACITY      ? " (stopped: the context is full)"
+                                                   : "";
+    System.err.println(
+        "\nprompt: " + prompted + " tokens" + cached + speed(prompted, session.promptSeconds()));
+    System.err.println(
+        "answer: " + generated + " tokens" + speed(generated, session.generateSeconds()) + end);
   }
 
   // Prompts with the conversation, without as many of the oldest turns as the context asks for.
@@ -135,27 +175,23 @@ public final class Chat {
     }
     StringBuilder all = new StringBuilder();
     session.generate(whole("--max-tokens", 512)).forEach(piece -> {
-      out.print(piece);
-      out.flush();
+      say(piece);
       all.append(piece);
     });
-    out.println();
+    say("\n");
     messages.add(new ChatMessage("assistant", all.toString()));
-    if (quiet) return true;
-    speed("prompt", session.promptTokens(), session.promptSeconds());
-    speed("answer", session.generatedTokens(), session.generateSeconds());
+    if (!quiet) showSpeed(session);
     return true;
   }
 
   private static int backend(String name) {
-    return switch (name) {
-      case "cpu" -> Backend.CPU;
-      case "cuda" -> Backend.CUDA;
-      default -> Backend.AUTO;
-    };
+    if (name.equals("cpu")) return Backend.CPU;
+    return name.equals("cuda") ? Backend.CUDA : Backend.AUTO;
   }
 
   private static int run() throws IOException {
+    int refused = 0;
+    long start = System.nanoTime();
     Context.Options where = new Context.Options()
                                 .backend(backend(options.getOrDefault("--backend", "auto")))
                                 .hostThreads((int) whole("--threads", 0));
@@ -171,31 +207,37 @@ public final class Chat {
       sampling.seed = whole("--seed", 0);
       session.setSampling(sampling);
       if (!quiet)
-        System.err.println(String.format(Locale.ROOT, "%s: %.0f M parameters, on %s", model.name(),
-            model.parameterCount() * 1e-6, context.deviceName()));
+        System.err.println(String.format(Locale.ROOT,
+            "%s: %s, %.0f M parameters, %.0f MB, on %s with %d threads, loaded in %.2f s\n", model.name(),
+            model.architecture(), model.parameterCount() * 1e-6, model.weightBytes() * 1e-6,
+            context.deviceName(), context.hostThreads(), (System.nanoTime() - start) * 1e-9));
       List<ChatMessage> messages = new ArrayList<>();
       if (options.containsKey("--system")) messages.add(new ChatMessage("system", options.get("--system")));
       if (options.containsKey("--prompt")) {
         messages.add(new ChatMessage("user", options.get("--prompt")));
-        return answer(session, messages) ? 0 : 1;
+        if (!answer(session, messages)) refused = 1;
+        return refused;
       }
       BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
       for (String line; (line = lines.readLine()) != null;) {
         if (line.isBlank()) continue;
         messages.add(new ChatMessage("user", line));
-        answer(session, messages);
+        if (!answer(session, messages)) refused = 1;
       }
     }
-    return 0;
+    return refused;
   }
 
-  public static void main(String[] arguments) throws IOException {
+  public static void main(String[] arguments) {
     int ended = parse(arguments);
     if (ended >= 0) System.exit(ended);
     try {
       System.exit(run());
     } catch (RudaException error) {
       System.err.println("ruda-chat: " + error.getMessage());
+      System.exit(1);
+    } catch (IOException error) {
+      System.err.println("ruda-chat: stdin: " + error.getMessage());
       System.exit(1);
     }
   }

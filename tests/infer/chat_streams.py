@@ -31,7 +31,7 @@ def read_all(terminal):
     return b"".join(pieces).decode().replace("\r\n", "\n")
 
 
-def run(command, questions, terminals=()):
+def run(command, questions, terminals=(), code=0):
     """stdout and stderr; those of "stdin" and "stderr" that are named are terminals, all else are pipes."""
     opened = {name: pty.openpty() for name in terminals}
     place = {name: opened[name][1] if name in opened else subprocess.PIPE for name in ("stdin", "stderr")}
@@ -45,7 +45,7 @@ def run(command, questions, terminals=()):
     errors = read_all(opened["stderr"][0]) if "stderr" in opened else errors.decode()
     if "stdin" in opened:
         os.close(opened["stdin"][0])
-    check(process.returncode == 0, f"{terminals}: exit code {process.returncode}, {errors!r}")
+    check(process.returncode == code, f"{terminals}: exit code {process.returncode}, {errors!r}")
     return out.decode(), errors
 
 
@@ -57,8 +57,14 @@ def main():
 
     # Pipes: answers alone on stdout, and on stderr no progress and no prompt between what is told.
     long = b"word " * 600 + b"\n"
-    for extra, questions in (([], QUESTIONS), ([], QUESTIONS + long), (["--prompt", "first turn"], b"")):
-        out, errors = run(command + extra, questions)
+    # A message that is too long is refused alone, and the exit code tells.
+    for extra, questions, code in (
+        ([], QUESTIONS, 0),
+        ([], QUESTIONS + long, 1),
+        ([], long + QUESTIONS, 1),
+        (["--prompt", "first turn"], b"", 0),
+    ):
+        out, errors = run(command + extra, questions, code=code)
         check(extra or out.startswith(answers), f"pipes: {out!r}, with --quiet {answers!r}")
         check("\r" not in errors and "%" not in errors and "> " not in errors, f"pipes: {errors!r}")
         check(re.match(r".+ parameters, .+, loaded in .+ s\n", errors), f"pipes: no line of the model: {errors!r}")
