@@ -385,6 +385,18 @@ static int converse(chat* c, const options* o) {
   return result ? result : refused;
 }
 
+/* A file that is opened takes the place of a stream that is closed: questions would be read from the model. */
+static int hold_streams(void) {
+  int stream;
+  for (stream = 0; stream <= 2; ++stream) {
+    if (fcntl(stream, F_GETFD) >= 0) continue;
+    if (stream != STDOUT_FILENO && open("/dev/null", O_RDWR) == stream) continue;
+    fprintf(stderr, "ruda-chat: %s: %s\n", stream == STDOUT_FILENO ? "stdout" : "/dev/null", strerror(errno));
+    return 0;
+  }
+  return 1;
+}
+
 int main(int argc, char** argv) {
   const ruda_sampling greedy = RUDA_SAMPLING_INIT;
   options o;
@@ -403,10 +415,7 @@ int main(int argc, char** argv) {
   on_signal.sa_handler = on_interrupt;
   on_signal.sa_flags = SA_RESTART;
   sigaction(SIGINT, &on_signal, NULL);
-  if (fcntl(STDOUT_FILENO, F_GETFD) < 0) { /* before a file that is opened takes its place */
-    fprintf(stderr, "ruda-chat: stdout: %s\n", strerror(errno));
-    return 1;
-  }
+  if (!hold_streams()) return 1;
   result = load(&c, &o);
   if (result == 0 && o.system && !add_message(&c, "system", o.system, strlen(o.system))) result = 1;
   if (result == 0 && o.prompt) {

@@ -202,6 +202,8 @@ def main():
     if sys.stdout is None:
         print("ruda-chat: stdout is closed", file=sys.stderr)
         return 1
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # else the model would take its place
     sys.stdout.reconfigure(encoding="utf-8")
     options = parse(sys.argv[1:])
     interrupt = Interrupt()

@@ -49,6 +49,14 @@ def lost_output(language, start, environment):
         check(code == 1 and "stdout" in told, f"{language}, stdout closed: {code}, {told!r}")
 
 
+def no_questions(start, environment):
+    """A closed stdin is an empty one: no file of the program takes its place."""
+    place = {"env": environment, "stdin": subprocess.DEVNULL, "capture_output": True, "timeout": SECONDS}
+    done = subprocess.run([*start, "--quiet"], preexec_fn=lambda: os.close(0), **place)
+    found = (done.returncode, done.stdout, done.stderr)
+    check(found == (0, b"", b""), f"{start}, stdin closed: {found}")
+
+
 def counts(language, start, environment):
     done = subprocess.run([*start, "--max-tokens", "4"], env=environment, input=b"a\nb\n", capture_output=True)
     told = re.sub(r"\d+\.\d+ tokens/s", "N tokens/s", done.stderr.decode())
@@ -163,6 +171,8 @@ def main():
         start, environment = chat.command(root, build, language, program)
         start += ["--model", str(model), "--backend", "cpu", "--threads", "1"]
         lost_output(language, start, environment)
+        if language in STOPS:
+            no_questions(start, environment)
         interrupts(language, start, environment)
         told[language] = counts(language, start, environment)
     check(len(set(told.values())) == 1 and "(stopped at --max-tokens)" in told["c"], f"not the same: {told}")
