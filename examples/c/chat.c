@@ -385,7 +385,7 @@ static int converse(chat* c, const options* o) {
   return result ? result : refused;
 }
 
-/* A file that is opened takes the place of a stream that is closed: questions would be read from the model. */
+/* A file that is opened takes the place of a stream that is closed: questions would come from the model. */
 static int hold_streams(void) {
   int stream;
   for (stream = 0; stream <= 2; ++stream) {
