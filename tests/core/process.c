@@ -1,6 +1,7 @@
 /* tests/core/process.c - forked children, exit with live objects, threads that outlive their handles. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/expect.h"
+#include "support/sanitizer_fork.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -63,6 +64,7 @@ static int child_exits(void* arg) {
 
 static void works_in_a_forked_child(void** state) {
   (void)state;
+  if (!sanitizer_forks()) skip();
   struct objects o;
   ruda_context_desc desc = RUDA_CONTEXT_DESC_INIT;
   desc.backend = RUDA_BACKEND_CPU;
