@@ -114,10 +114,12 @@ RUDA_API ruda_status RUDA_CALL ruda_plan_warm(ruda_plan plan, ruda_stream stream
  *  The first line holds operator and kernel, in brackets what the kernel chose for itself: on the CPU that
  *  may be the level of the process, up to which the kernel runs the best code it has. "declined before it:"
  *  is there where a kernel declined, with the reason of each. With the option autotune it is "declined:", and
- *  before it comes "autotune: " and how the choice came about, with the time of each kernel that accepted. An
- *  operand that is no tensor has its kind: "double", "int64", or the name of an object's kind. Names, reasons
- *  and what stands in brackets may change from version to version. Same buffer rule as ruda_backend_report,
- *  but out_needed may be NULL. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [I] */
+ *  before it comes "autotune: " and how the choice came about, with the time of each kernel that accepted.
+ *  "options:" is there where plan options differ from their defaults, with a line for each such as
+ *  "math: tf32"; a kernel that the options name has no reasons, as no other was asked. An operand that is no
+ *  tensor has its kind: "double", "int64", or the name of an object's kind. Names, reasons and what stands in
+ *  brackets may change from version to version. Same buffer rule as ruda_backend_report, but out_needed may
+ *  be NULL. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [I] */
 RUDA_API ruda_status RUDA_CALL ruda_plan_explain(ruda_plan plan, char* text, uint64_t capacity,
                                                  uint64_t* out_needed) RUDA_NX;
 

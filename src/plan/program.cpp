@@ -19,6 +19,25 @@ bool StopSign::raised() const noexcept {
          (deadline.time_since_epoch().count() && std::chrono::steady_clock::now() >= deadline);
 }
 
+namespace {
+
+// The options that differ from their defaults, "name: value" each; autotuning has a heading of its own.
+std::vector<std::string> options_given(const Problem& p) {
+  static constexpr const char* strategies[] = {"auto",          "fallback", "flash",       "unit",   "direct",
+                                               "implicit_gemm", "scalar",   "tensor_core", "serial", "plane"};
+  static constexpr const char* maths[] = {"default", "strict", "tf32"};
+  static constexpr const char* determinisms[] = {"default", "required", "not_needed"};
+  std::vector<std::string> lines;
+  if (!p.forced_kernel.empty()) lines.push_back("kernel: " + p.forced_kernel + ", no other was asked");
+  if (p.strategy) lines.push_back(std::string("strategy: ") + strategies[p.strategy]);
+  if (p.math) lines.push_back(std::string("math: ") + maths[p.math]);
+  if (p.determinism) lines.push_back(std::string("determinism: ") + determinisms[p.determinism]);
+  if (p.workspace_limit) lines.push_back("workspace_limit_bytes: " + std::to_string(p.workspace_limit));
+  return lines;
+}
+
+}  // namespace
+
 Lasting<Mutex> Program::tune_mutex;
 
 std::shared_ptr<const Program> Program::build(Problem&& problem) {
@@ -104,6 +123,9 @@ std::string Program::explain() const {
   }
   if (!declined_.empty()) text += problem_.autotune ? "\ndeclined:" : "\ndeclined before it:";
   for (const std::string& reason : declined_) item(reason);
+  const std::vector<std::string> options = options_given(problem_);
+  if (!options.empty()) text += "\noptions:";
+  for (const std::string& option : options) item(option);
   text += "\noperands:";
   for (const Operand& operand : problem_.operands) {
     if (!operand.present) continue;

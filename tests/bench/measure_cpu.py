@@ -125,15 +125,14 @@ def main():
     out = pathlib.Path(args.out)
     result = json.loads(out.read_text()) if out.exists() else {}
     result.update(machine=args.machine, day=args.day)
-    if args.part in (None, "models"):
-        result["models"] = models(args)
-    if args.part in (None, "operators"):
-        result["ceilings"] = [json.loads(output([*args.prefix, f"{args.build}/tests/bench/ceilings", t])) for t in ("1", "2")]
-        result["operators"] = operators(args)
-    if args.part in (None, "products"):
-        result["products"] = products(args)
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(result, indent=1) + "\n")
+    for part, measure in (("models", models), ("operators", operators), ("products", products)):
+        if args.part not in (None, part):
+            continue
+        if part == "operators":
+            result["ceilings"] = [json.loads(output([*args.prefix, f"{args.build}/tests/bench/ceilings", t])) for t in ("1", "2")]
+        result[part] = measure(args)
+        out.write_text(json.dumps(result, indent=1) + "\n")  # after each part, so that a later one cannot lose it
 
 
 main()

@@ -102,6 +102,36 @@ static void explains_in_sections(void** state) {
   OK(ruda_release(plan));
 }
 
+/* Options that differ from their defaults have a section, with the names of their values. */
+static void explains_options(void** state) {
+  (void)state;
+  static const int64_t square[2] = {4, 4};
+  const ruda_tensor_desc x = tensor_desc(RUDA_F32, 2, square);
+  char text[4096];
+  const char* lines[32];
+  ruda_plan_options options = RUDA_PLAN_OPTIONS_INIT;
+  options.kernel = "cpu/matmul/scalar";
+  options.strategy = RUDA_STRATEGY_PLANE;
+  options.math = RUDA_MATH_TF32;
+  options.determinism = RUDA_DETERMINISM_NOT_NEEDED;
+  options.workspace_limit_bytes = 1 << 20;
+  ruda_matmul_desc matmul = RUDA_MATMUL_DESC_INIT;
+  matmul.options = &options;
+  matmul.a = matmul.b = &x;
+  ruda_plan plan = NULL;
+  OK(ruda_matmul_plan_create(context, &matmul, &plan));
+  assert_true(lines_of(plan, text, sizeof text, lines, 32) > 8);
+  assert_string_equal(lines[0], "matmul: cpu/matmul/scalar");
+  assert_string_equal(lines[1], "options:");
+  assert_string_equal(lines[2], "  kernel: cpu/matmul/scalar, no other was asked");
+  assert_string_equal(lines[3], "  strategy: plane");
+  assert_string_equal(lines[4], "  math: tf32");
+  assert_string_equal(lines[5], "  determinism: not_needed");
+  assert_string_equal(lines[6], "  workspace_limit_bytes: 1048576");
+  assert_string_equal(lines[7], "operands:");
+  OK(ruda_release(plan));
+}
+
 static void explains_a_plan(void** state) {
   (void)state;
   ruda_plan plan = new_rms_norm(context, 3, 8);
@@ -250,8 +280,9 @@ static void warms_a_plan(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(describes_a_plan),     cmocka_unit_test(explains_a_plan),
-      cmocka_unit_test(explains_in_sections), cmocka_unit_test(lists_operators),
-      cmocka_unit_test(checks_options),       cmocka_unit_test(warms_a_plan),
+      cmocka_unit_test(explains_in_sections), cmocka_unit_test(explains_options),
+      cmocka_unit_test(lists_operators),      cmocka_unit_test(checks_options),
+      cmocka_unit_test(warms_a_plan),
   };
   return cmocka_run_group_tests_name("plan", tests, setup, teardown);
 }
