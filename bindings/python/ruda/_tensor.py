@@ -19,6 +19,7 @@ from ._numbers import (
     exact_float,
     flatten,
     integers,
+    is_bool,
     numpy_module,
     pack_numbers,
     plain_numbers,
@@ -43,7 +44,7 @@ def dtype_from(value):
     (numpy.float32, numpy.dtype("int8"), torch.bfloat16)."""
     if isinstance(value, DType):
         return value
-    if isinstance(value, bool):
+    if is_bool(value):
         raise TypeError(no_dtype(value))
     if isinstance(value, int):
         if value not in DType._value2member_map_:

@@ -87,6 +87,16 @@ final class EnumerationTests {
           () -> new PlanBuilder("copy").set("x", x).set("overflow", "clip").create(c));
       ArgumentTests.fails("copy: overflow cannot hold a value of kind number, " + SATURATE,
           () -> new PlanBuilder("copy").set("x", x).set("overflow", 1.0).create(c));
+      for (boolean wrong : new boolean[] {true, false}) {
+        ArgumentTests.fails("binary: op cannot hold a value of kind bool, expected one of Binary: add, ",
+            () -> new PlanBuilder("binary").set("a", x).set("op", wrong).create(c));
+        ArgumentTests.fails("copy: dtype cannot hold a value of kind bool, expected one of DType: f64, ",
+            () -> new PlanBuilder("copy").set("x", x).set("dtype", wrong).create(c));
+        ArgumentTests.fails("softmax: math cannot hold a value of kind bool, expected one of MathMode: default, ",
+            () -> new PlanBuilder("softmax").set("x", x).set("options.math", wrong).create(c));
+        new PlanBuilder("reduce").set("x", x).set("op", "sum").set("keepdims", wrong).create(c).close();
+        new PlanBuilder("softmax").set("x", x).set("options.autotune", wrong).create(c).close();
+      }
       ArgumentTests.refuses("overflow is 3, " + SATURATE, () -> x.cast(s, DType.F8E4M3, 3));
       ArgumentTests.refuses("dtype is 99, expected one of DType: f64, f32", () -> new Tensor(c, 99, 1));
       ArgumentTests.refuses("dtype is -1, expected one of DType: f64, f32", () -> new TensorDesc(-1, 1));
