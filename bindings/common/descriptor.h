@@ -130,7 +130,7 @@ static ruda_status rudax_store_integer(const rudax_reader* r, const rudax_field*
 static ruda_status rudax_check_choice(const rudax_reader* r, const rudax_field* field, int64_t tag,
                                       int64_t value) {
   const rudax_choices* c = field->choices;
-  if ((!value && field->unset) || (c->is_open && value >= 0)) return RUDA_OK;
+  if ((!value && field->unset) || (c->is_open && value >= 0 && value <= UINT32_MAX)) return RUDA_OK;
   for (uint32_t i = 0; i < c->count; ++i)
     if (c->numbers[i] == value) return RUDA_OK;
   return tag == 'u' ? rudax_fail(RUDA_E_ARGUMENT, "%s: %s is %llu, expected one of %s: %s", r->op,

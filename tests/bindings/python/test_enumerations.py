@@ -176,9 +176,9 @@ class EnumerationTest(unittest.TestCase):
         desc = {"q": ruda.TensorDesc((1, 2, 64)), "k": ruda.TensorDesc((4, 16, 2, 64)), "v": ruda.TensorDesc((4, 16, 2, 64))}
         for splits in ("auto", ruda.Splits.AUTO, 0xFFFFFFFF, 0, 4, None):
             ruda.plans.paged_attention(ctx, **desc, scale=0.125, splits=splits).close()
-        text = "splits is 'many', expected one of Splits: auto, or a number"
+        text = "splits is 'many', expected one of Splits: auto, or a number from 0 to 4294967295"
         self.refuses(ValueError, text, ruda.plans.paged_attention, ctx, **desc, scale=0.125, splits="many")
-        self.refuses(ValueError, "splits is -1, expected one of Splits: auto, or a number",
+        self.refuses(ValueError, "splits is -1, expected one of Splits: auto, or a number from 0 to 4294967295",
                      ruda.plans.paged_attention, ctx, **desc, scale=0.125, splits=-1)
 
     def test_documentation(self):
