@@ -172,16 +172,16 @@ def plain_number(dtype, shape, at, value):
     raise TypeError(f"{place(shape, at)} is {what}, expected {wanted} for {(dtype or DType.F32).name}")
 
 
-def place(shape, at):
+def place(shape, at, name="data"):
     """Where the element `at` of flattened sequences stands: "data[1][0]"."""
     parts = []
     for extent in reversed(shape):
         at, part = divmod(at, extent)
         parts.append(f"[{part}]")
-    return "data" + "".join(reversed(parts))
+    return name + "".join(reversed(parts))
 
 
-def pack_numbers(dtype, shape, flat):
+def pack_numbers(dtype, shape, flat, name="data"):
     """The bytes of Python numbers as elements of a dtype that buffers have."""
     code = FORMATS[dtype]
     try:
@@ -196,7 +196,7 @@ def pack_numbers(dtype, shape, flat):
             try:
                 struct.pack("=" + code, value)
             except (OverflowError, TypeError, ValueError, struct.error):
-                where = place(shape, at)
+                where = place(shape, at, name)
                 try:
                     if isinstance(value, (str, bytes)):
                         raise TypeError
