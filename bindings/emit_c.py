@@ -14,7 +14,7 @@ ruda_tensor_fence ruda_tensor_broadcast ruda_tensor_view ruda_tensor_contiguous 
 ruda_tensor_convert ruda_tensor_copy ruda_tensor_get_context ruda_stream_get_context ruda_plan_warm ruda_plan_explain
 ruda_workspace_create ruda_cancel_create ruda_cancel_request ruda_cancel_reset ruda_op_count ruda_op_kernels
 ruda_api_level ruda_store_count ruda_store_find ruda_store_tensor ruda_store_load ruda_tokenizer_is_end ruda_model_get_tokenizer
-ruda_session_rewind ruda_paged_schedule_advance""".split()
+ruda_session_rewind ruda_paged_schedule_advance ruda_binary_scalar""".split()
 
 # Classes that C# and Java have for handles.
 HANDLE_CLASSES = {
@@ -43,7 +43,7 @@ def field_row(api, enumerations, struct, field, kind, part, name):
 def choices(e):
     """The table of an enumeration."""
     numbers = ", ".join(f"{number}u" for _, number in e.members)
-    names = ", ".join(e.names) + (", or a number" if e.is_open else "")
+    names = ", ".join(e.names) + (", or a number from 0 to 4294967295" if e.is_open else "")
     return [
         f"static const uint32_t rudax_numbers_{e.name}[] = {{{numbers}}};",
         f'static const rudax_choices rudax_choices_{e.name} = {{"{e.name}", "{names}",',

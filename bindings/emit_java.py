@@ -3,6 +3,7 @@
 """Called by generate.py."""
 
 from emit_c import HANDLE_CLASSES, camel, eager_name
+from grammar import SCALARS
 
 HEAD = "// Made by bindings/generate.py.\npackage io.ruda;\n\n"
 TYPES = {
@@ -73,7 +74,7 @@ CHECK = """
 
 
 def listed(e):
-    return ", ".join(e.names) + (", or a number" if e.is_open else "")
+    return ", ".join(e.names) + (", or a number from 0 to 4294967295" if e.is_open else "")
 
 
 def constants(enumerations, files):
@@ -113,17 +114,51 @@ def constants(enumerations, files):
         files[f"io/ruda/{e.name}.java"] = "\n".join([*lines[:-1], "}", ""])
 
 
-def method(api, enumerations, op, inputs, kind_of=None):
+def options_of(api, op):
+    """(parameter, struct) where an eager form takes a struct of many options, else None."""
+    structs = [(p.name, api.structs[kind[7:]]) for p, kind in api.eager_kinds(op.eager) if kind.startswith("struct:")]
+    return next(((name, struct) for name, struct in structs if len(api.struct_scalars(struct.name)) > 8), None)
+
+
+def options_class(api, enumerations, struct):
+    """What an options struct is in Java: public fields, and setters that may follow each other."""
+    name = camel(struct.name[5:])
+    lines = [HEAD + javadoc(struct.doc + "\n\nZero in any field means its default, where it has one.", ""), f"public final class {name} {{"]
+    fields = api.struct_scalars(struct.name)
+    lines += [f"  public {TYPES[SCALARS[f.type]]} {safe(f.name)};" for f in fields]
+    for f in fields:
+        field, e = safe(f.name), enumerations.of_field(f)
+        doc = javadoc(f"A constant of {e.name}." if e else f.comment, "  ")
+        setters = [(TYPES[SCALARS[f.type]], field)] + ([("String", f'{e.name}.of("{field}", {field})')] if e else [])
+        for type_, value in setters:
+            lines += ["", doc.replace("A constant of", "The name of a constant of") if type_ == "String" else doc]
+            lines += [f"  public {name} {field}({type_} {field}) {{", f"    this.{field} = {value};", "    return this;", "  }"]
+    return name, "\n".join([*lines, "}", ""])
+
+
+def method(api, enumerations, op, inputs, kind_of=None, options=None):
     """One overload: with the given inputs, the others at their defaults. kind_of gives some of them another type:
-    {name: (type, call)}, where the call makes what the other overload takes."""
+    {name: (type, call)}, where the call makes what the other overload takes. options: as of options_of where the
+    overload takes them as an object."""
     declared, passed, objects = ["Stream stream"], ["p[0]"], ['NativeHandle.need("stream", stream)']
-    named, forwarded, kind_of = [], ["stream"], kind_of or {}
+    named, forwarded, kind_of, checks = [], ["stream"], kind_of or {}, []
     for p, kind, from_struct in api.eager_inputs(op):
         name, e = safe(api.name_of(op, p.name)), enumerations.of_parameter(op, p)
         free = from_struct or api.eager_default(op, p.name, kind)
         if p.name in inputs:
             forwarded.append(kind_of[p.name][1] if p.name in kind_of else name)
-        if p.name not in inputs:
+        if options and from_struct:
+            value = f"{safe(options[0])}.{name}"
+            checked = f'{e.name}.check("{name}", {value}, true)' if e else value
+            passed.append(f"({value} ? 1 : 0)" if kind == "bool" else checked)
+            if unless := api.needed_unless(op, p, from_struct):
+                absent = f"{safe(unless)} == null && " if unless in inputs else ""
+                checks += [
+                    f"    if ({absent}{value} == 0)",
+                    f'      throw new IllegalArgumentException("{name} is 0, expected a number above 0 where '
+                    f'{safe(unless)} is null");',
+                ]
+        elif p.name not in inputs:
             passed.append("null" if kind == "text" else "0")
         elif kind.startswith("in:"):
             declared.append(f"{HANDLE_CLASSES.get(kind[3:], 'NativeHandle')} {name}")
@@ -140,6 +175,10 @@ def method(api, enumerations, op, inputs, kind_of=None):
                 of_a_name = p.name in kind_of
                 named.append(f"{name} is {'the name of ' * of_a_name}a constant of {e.name}{', in any case' * of_a_name}.")
             passed.append(f"({name} ? 1 : 0)" if kind == "bool" else checked)
+    if options:
+        type_, name = camel(options[1].name[5:]), safe(options[0])
+        declared.append(f"{type_} {name}")
+        checks.insert(0, f'    NativeHandle.need("{name}", {name}, "a {type_}");')
     outs = api.eager_outputs(op)
     passed += [f"o{i}" for i in range(len(outs))]
     doc = (op.desc.doc + "\n\n" if op.desc and op.desc.doc else "") + op.eager.doc
@@ -151,6 +190,7 @@ def method(api, enumerations, op, inputs, kind_of=None):
         return [*head, f"    return {camel(op.name, lower=True)}({', '.join(forwarded)});", "  }"]
     return [
         *head,
+        *checks,
         *(f"    long[] o{i} = new long[1];" for i in range(len(outs))),
         f"    NativeHandle.with(p -> Raw.{eager_name(api, op)}({', '.join(passed)}), {', '.join(objects)});",
         f"    return {made};" if len(outs) == 1 else f"    return new Tensor[] {{{made}}};",
@@ -165,7 +205,7 @@ OPS = """/**
  * compiler cannot tell the constants of two classes apart, so Unary.ABS there is whatever Binary has by its number. The
  * overloads that take a name, binary(stream, a, b, "add"), can: what is no name of a Binary is refused.
  *
- * <p>An operator with many options has overloads with the common ones; the others are set by a PlanBuilder.
+ * <p>Many options are an object, such as RopeParams; there are overloads with the common ones.
  */"""
 
 
@@ -179,16 +219,21 @@ def operators(api, enumerations):
     for op in api.callable_ops():
         if any(kind != "tensor" for _, kind in api.eager_outputs(op)):
             continue
-        # All inputs, those that are no field of an options struct, those without a default.
+        # All inputs, but for many options; those that are no field of an options struct; those without a default.
         every = api.eager_inputs(op)
         plain = [(p, kind) for p, kind, from_struct in every if not from_struct]
         needed = [p.name for p, kind in plain if not api.eager_default(op, p.name, kind)]
+        options = options_of(api, op)
+        if options:
+            for inputs in ([p.name for p, _ in plain], needed):
+                lines += method(api, enumerations, op, inputs, options=options)
         needed += [p.name for p, _, from_struct in every if api.needed_unless(op, p, from_struct)]
-        overloads = [[p.name for p, _, _ in every], [p.name for p, _ in plain], needed]
-        # Of many options the first that is an enumeration, with either.
-        options = [p for p, _, from_struct in every if from_struct]
-        first = [p.name for p in options if enumerations.of_parameter(op, p)][: len(options) > 8]
-        overloads += [[*inputs, *first] for inputs in overloads[1:]]
+        overloads = [[p.name for p, _ in plain], needed]
+        if options:  # the first that is an enumeration, with either
+            first = [p.name for p, _, from_struct in every if from_struct and enumerations.of_parameter(op, p)][:1]
+            overloads += [[*inputs, *first] for inputs in overloads]
+        else:
+            overloads.insert(0, [p.name for p, _, _ in every])
         for i, inputs in enumerate(overloads):
             if any(sorted(inputs) == sorted(other) for other in overloads[:i]):
                 continue
@@ -213,3 +258,7 @@ def emit(api, enumerations, files):
         + f"final class Built {{\n  static final int LEVEL = {api.level};\n\n  private Built() {{}}\n}}\n"
     )
     files["io/ruda/Ops.java"] = operators(api, enumerations)
+    for op in api.callable_ops():
+        if options := options_of(api, op):
+            name, text = options_class(api, enumerations, options[1])
+            files[f"io/ruda/{name}.java"] = text

@@ -5,6 +5,7 @@
  * value begins with a tag:
  *   n                                       nothing: the field keeps its default
  *   i number                                integer
+ *   b number                                0 or 1 as a bool: no value of an enumeration
  *   u bits                                  unsigned integer: from 2^63 on for fields of 64 bits
  *   f bits                                  double
  *   h handle                                any handle
@@ -129,7 +130,7 @@ static ruda_status rudax_store_integer(const rudax_reader* r, const rudax_field*
 static ruda_status rudax_check_choice(const rudax_reader* r, const rudax_field* field, int64_t tag,
                                       int64_t value) {
   const rudax_choices* c = field->choices;
-  if ((!value && field->unset) || (c->is_open && value >= 0)) return RUDA_OK;
+  if ((!value && field->unset) || (c->is_open && value >= 0 && value <= UINT32_MAX)) return RUDA_OK;
   for (uint32_t i = 0; i < c->count; ++i)
     if (c->numbers[i] == value) return RUDA_OK;
   return tag == 'u' ? rudax_fail(RUDA_E_ARGUMENT, "%s: %s is %llu, expected one of %s: %s", r->op,
@@ -280,6 +281,7 @@ static const char* rudax_tag_name(int64_t tag) {
   switch (tag) {
     case 'i':
     case 'u': return "integer";
+    case 'b': return "bool";
     case 'f': return "number";
     case 'h': return "object";
     case 'T':
@@ -324,7 +326,7 @@ static ruda_status rudax_read_value(rudax_reader* r, const rudax_field* field, c
   if (field->choices && tag == 's') return rudax_read_choice(r, field, at);
   const int fits = (field->kind == RUDAX_HANDLE && tag == 'h') ||
                    (is_real && (tag == 'f' || tag == 'i' || tag == 'u')) ||
-                   (is_integer && (tag == 'i' || tag == 'u'));
+                   (is_integer && (tag == 'i' || tag == 'u' || (tag == 'b' && !field->choices)));
   if (!fits && field->choices)
     return rudax_fail(RUDA_E_ARGUMENT, "%s: %s cannot hold a value of kind %s, expected one of %s: %s", r->op,
                       field->name, rudax_tag_name(tag), field->choices->enumeration, field->choices->names);

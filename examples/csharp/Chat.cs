@@ -5,6 +5,7 @@ using System.Collections.Generic;
 using System.Diagnostics;
 using System.Globalization;
 using System.IO;
+using System.Runtime.InteropServices;
 using System.Text;
 using Ruda;
 
@@ -191,6 +192,22 @@ Exit codes: 0 all was answered, 1 something failed, 2 wrong options, 130 Ctrl-C,
                        : "";
   }
 
+  [DllImport("libc")]
+  static extern IntPtr realpath(string path, byte[] found);
+
+  static string Real(string path) {
+    byte[] found = new byte[4096];
+    return realpath(path, found) == IntPtr.Zero ? "" : Encoding.UTF8.GetString(found).Split('\0')[0];
+  }
+
+  // A closed stdin is an empty one: the runtime has the program's file in its place. A directory would pass for one.
+  static TextReader Questions() {
+    const string stdin = "/proc/self/fd/0";
+    if (Directory.Exists(stdin)) throw new IOException("Is a directory");
+    string own = Real(typeof(Chat).Assembly.Location);
+    return own != "" && Real(stdin) == own ? TextReader.Null : Console.In;
+  }
+
   static int Run() {
     Backend backend = (Backend)Enum.Parse(typeof(Backend), Text("--backend", "auto"), true);
     Stopwatch clock = Stopwatch.StartNew();
@@ -219,7 +236,8 @@ Exit codes: 0 all was answered, 1 something failed, 2 wrong options, 130 Ctrl-C,
         return Answer(session, messages) ? 0 : 1;
       }
       int refused = 0;
-      for (string line; (line = Console.In.ReadLine()) != null;) {
+      TextReader lines = Questions();
+      for (string line; (line = lines.ReadLine()) != null;) {
         if (line.Trim().Length == 0) continue;
         messages.Add(new ChatMessage("user", line));
         if (!Answer(session, messages)) refused = 1;

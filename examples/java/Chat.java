@@ -12,9 +12,11 @@ import java.io.BufferedReader;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -189,6 +191,13 @@ public final class Chat {
     return name.equals("cuda") ? Backend.CUDA : Backend.AUTO;
   }
 
+  // A closed stdin is an empty one: the virtual machine has a file of its own in its place.
+  private static InputStream questions() throws IOException {
+    Path stdin = Path.of("/proc/self/fd/0"), own = Path.of(System.getProperty("java.home"));
+    boolean closed = Files.isSymbolicLink(stdin) && Files.readSymbolicLink(stdin).startsWith(own.toRealPath());
+    return closed ? InputStream.nullInputStream() : System.in;
+  }
+
   private static int run() throws IOException {
     int refused = 0;
     long start = System.nanoTime();
@@ -218,7 +227,7 @@ public final class Chat {
         if (!answer(session, messages)) refused = 1;
         return refused;
       }
-      BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+      BufferedReader lines = new BufferedReader(new InputStreamReader(questions(), StandardCharsets.UTF_8));
       for (String line; (line = lines.readLine()) != null;) {
         if (line.isBlank()) continue;
         messages.add(new ChatMessage("user", line));

@@ -57,6 +57,16 @@ def no_questions(start, environment):
     check(found == (0, b"", b""), f"{start}, stdin closed: {found}")
 
 
+def no_file(language, start, environment):
+    """A directory is no stdin."""
+    folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    done = subprocess.run([*start, "--quiet"], env=environment, stdin=folder, capture_output=True, timeout=SECONDS)
+    os.close(folder)
+    told = r"ruda-chat: stdin: Is a directory\n" if language != "python" else r".*<stdin> is a directory[\s\S]*"  # its own words
+    found = (done.returncode, done.stdout, done.stderr.decode())
+    check(found[:2] == (1, b"") and re.fullmatch(told, found[2]), f"{language}, a directory as stdin: {found}")
+
+
 def counts(language, start, environment):
     done = subprocess.run([*start, "--max-tokens", "4"], env=environment, input=b"a\nb\n", capture_output=True)
     told = re.sub(r"\d+\.\d+ tokens/s", "N tokens/s", done.stderr.decode())
@@ -171,8 +181,8 @@ def main():
         start, environment = chat.command(root, build, language, program)
         start += ["--model", str(model), "--backend", "cpu", "--threads", "1"]
         lost_output(language, start, environment)
-        if language in STOPS:
-            no_questions(start, environment)
+        no_questions(start, environment)
+        no_file(language, start, environment)
         interrupts(language, start, environment)
         told[language] = counts(language, start, environment)
     check(len(set(told.values())) == 1 and "(stopped at --max-tokens)" in told["c"], f"not the same: {told}")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: same_texts.py ROOT BUILD MODEL (LANGUAGE PROGRAM)...
 
-Names are compared in one spelling (maxTokens is max_tokens), null is None, and what a host array is called does not
-count. Every text of a refusal by a language says what is expected."""
+Names are compared in one spelling (maxTokens is max_tokens), null is None, quotes are double, and what a host array is
+called does not count, nor the operator that a PlanBuilder names first. Every text of a refusal by a language says what is expected."""
 
 import os
 import pathlib
@@ -35,6 +35,7 @@ def run(root, build, language, program, model):
 def common(text):
     text = re.sub(r"\b([a-z]+)((?:[A-Z][a-z]+)+)\b", lambda m: m.group(1) + re.sub("([A-Z])", r"_\1", m.group(2)).lower(), text)
     text = re.sub(r"\bnull\b", "None", text)
+    text = re.sub(r"^RUDA_E_ARGUMENT: \w+: (?=\w+ is .*, expected one of)", "", re.sub(r"'(\w*)'", r'"\1"', text))
     return re.sub(r"^(?:an array of \w+|the buffer|data) holds", "it holds", text).partition(": messages[0]")[0]
 
 

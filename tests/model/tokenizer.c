@@ -511,19 +511,83 @@ static void finds_user_defined_tokens(void** state) {
   gives_around(&t, pieces, COUNT(pieces), " ");
 }
 
+static void expect_text(ruda_tokenizer tokenizer, int32_t token, const char* expected, uint64_t bytes) {
+  char text[32];
+  uint64_t needed = 99;
+  assert_int_equal(ruda_tokenizer_token_text(tokenizer, token, NULL, 0, &needed), RUDA_OK);
+  assert_int_equal(needed, bytes + 1);
+  memset(text, 'x', sizeof text);
+  needed = 99;
+  assert_int_equal(ruda_tokenizer_token_text(tokenizer, token, text, bytes, &needed),
+                   bytes ? RUDA_E_BUDGET : RUDA_OK);
+  assert_int_equal(needed, bytes + 1);
+  for (size_t i = 0; i < sizeof text; ++i) assert_int_equal(text[i], 'x');
+  assert_int_equal(ruda_tokenizer_token_text(tokenizer, token, text, bytes + 1, NULL), RUDA_OK);
+  assert_memory_equal(text, expected, bytes);
+  assert_int_equal(text[bytes], 0);
+  assert_int_equal(text[bytes + 1], 'x');
+}
+
+/* The bytes of single tokens, whatever the vocabulary writes for them. */
+static void tells_the_text_of_tokens(void** state) {
+  (void)state;
+  ruda_tokenizer tokenizer = open_golden("gpt-2");
+  /* As the byte alphabet writes them: a space, a line feed, the first and the last byte past ASCII. */
+  static const struct {
+    const char *written, *text;
+    uint64_t bytes;
+  } alphabet[] = {
+      {"\xC4\xA0", " ", 1},
+      {"\xC4\x8A", "\n", 1},
+      {"\xC2\xA1", "\xA1", 1},
+      {"\xC3\xBF", "\xFF", 1},
+      {"\xC4\x80", "\0", 1},
+      {"\xC4\xA0th", " th", 3},
+      {"\xC3\xB0\xC5\x81\xC4\xB3", "\xF0\x9F\x91", 3},
+      {"<|im_end|>", "<|im_end|>", 10},
+  };
+  for (size_t i = 0; i < COUNT(alphabet); ++i) {
+    size_t token = 0;
+    while (token < COUNT(golden_tokens) && strcmp(golden_tokens[token], alphabet[i].written) != 0) ++token;
+    assert_true(token < COUNT(golden_tokens));
+    expect_text(tokenizer, (int32_t)token, alphabet[i].text, alphabet[i].bytes);
+  }
+  char text[8] = "xxxxxxx";
+  uint64_t needed;
+  const int32_t wrong[] = {-1, INT32_MIN, (int32_t)COUNT(golden_tokens), INT32_MAX};
+  for (size_t i = 0; i < COUNT(wrong); ++i)
+    assert_int_equal(ruda_tokenizer_token_text(tokenizer, wrong[i], text, 8, &needed), RUDA_E_INDEX);
+  assert_int_equal(needed, 0);
+  assert_int_equal(ruda_tokenizer_token_text(tokenizer, 0, NULL, 8, &needed), RUDA_E_NULL);
+  assert_int_equal(ruda_tokenizer_token_text(NULL, 0, text, sizeof text, &needed), RUDA_E_NULL);
+  assert_int_equal(needed, 0);
+  assert_string_equal(text, "xxxxxxx");
+  ruda_release(tokenizer);
+
+  /* Scored pieces: the sign for a space is one, also of the first piece, and a byte token is its byte. */
+  static const char* const tokens[] = {"<unk>", "<s>", "<0x0A>", "<0xC3>", "\xE2\x96\x81hi", "\xC3\xA9", ""};
+  static const uint32_t types[] = {2, 3, 6, 6, 1, 1, 1};
+  static const float scores[COUNT(types)];
+  const tables t = {
+      .model = "llama", .tokens = tokens, .types = types, .scores = scores, .token_count = COUNT(types)};
+  assert_int_equal(open_tables(&t, &tokenizer), RUDA_OK);
+  expect_text(tokenizer, 1, "<s>", 3);
+  expect_text(tokenizer, 2, "\n", 1);
+  expect_text(tokenizer, 3, "\xC3", 1);
+  expect_text(tokenizer, 4, " hi", 3);
+  expect_text(tokenizer, 5, "\xC3\xA9", 2);
+  expect_text(tokenizer, 6, "", 0);
+  ruda_release(tokenizer);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gives_golden_tokens),
-      cmocka_unit_test(describes_itself),
-      cmocka_unit_test(keeps_control_tokens_out),
-      cmocka_unit_test(keeps_to_buffers),
-      cmocka_unit_test(streams_whole_characters),
-      cmocka_unit_test(carries_any_bytes),
-      cmocka_unit_test(takes_long_runs),
-      cmocka_unit_test(merges_scored_pieces),
-      cmocka_unit_test(refuses_tables),
-      cmocka_unit_test(limits_every_token),
-      cmocka_unit_test(finds_user_defined_tokens),
+      cmocka_unit_test(gives_golden_tokens),      cmocka_unit_test(describes_itself),
+      cmocka_unit_test(keeps_control_tokens_out), cmocka_unit_test(keeps_to_buffers),
+      cmocka_unit_test(tells_the_text_of_tokens), cmocka_unit_test(streams_whole_characters),
+      cmocka_unit_test(carries_any_bytes),        cmocka_unit_test(takes_long_runs),
+      cmocka_unit_test(merges_scored_pieces),     cmocka_unit_test(refuses_tables),
+      cmocka_unit_test(limits_every_token),       cmocka_unit_test(finds_user_defined_tokens),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,7 +115,7 @@ namespace Ruda {
     }
 
     public PlanBuilder Set(string name, bool? value) {
-      return value == null ? this : Add(name, 'i', value.Value ? 1 : 0);
+      return value == null ? this : Add(name, 'b', value.Value ? 1 : 0);
     }
 
     public PlanBuilder Set(string name, double? value) {

@@ -121,6 +121,11 @@ def dtype_name(value):
     return str(getattr(value, "dtype", "")).rpartition(".")[2]
 
 
+def is_bool(value):
+    """Whether a value is a bool, one of NumPy and other libraries among them."""
+    return isinstance(value, bool) or dtype_name(value) == "bool"
+
+
 def plain_numbers(dtype, shape, flat):
     """The numbers as those of Python: numbers of other libraries, scalars and arrays of rank 0, are bools,
     integers or floats by their kind. dtype: of the tensor, None where the numbers decide."""
@@ -167,16 +172,16 @@ def plain_number(dtype, shape, at, value):
     raise TypeError(f"{place(shape, at)} is {what}, expected {wanted} for {(dtype or DType.F32).name}")
 
 
-def place(shape, at):
+def place(shape, at, name="data"):
     """Where the element `at` of flattened sequences stands: "data[1][0]"."""
     parts = []
     for extent in reversed(shape):
         at, part = divmod(at, extent)
         parts.append(f"[{part}]")
-    return "data" + "".join(reversed(parts))
+    return name + "".join(reversed(parts))
 
 
-def pack_numbers(dtype, shape, flat):
+def pack_numbers(dtype, shape, flat, name="data"):
     """The bytes of Python numbers as elements of a dtype that buffers have."""
     code = FORMATS[dtype]
     try:
@@ -191,7 +196,7 @@ def pack_numbers(dtype, shape, flat):
             try:
                 struct.pack("=" + code, value)
             except (OverflowError, TypeError, ValueError, struct.error):
-                where = place(shape, at)
+                where = place(shape, at, name)
                 try:
                     if isinstance(value, (str, bytes)):
                         raise TypeError
@@ -248,6 +253,8 @@ def choice(name, value, kind, unset=False):
     if isinstance(value, str):
         raise ValueError(f"{name} is {value!r}, {expected}")
     try:
+        if is_bool(value):
+            raise TypeError
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} is {value!r}, {expected}") from None
@@ -274,7 +281,7 @@ def axis_mask(name, axes, operand):
     rank, mask = len(operand.shape), 0
     try:
         given = list(axes) if hasattr(axes, "__iter__") else [axes]
-        if any(isinstance(axis, bool) for axis in given):
+        if any(map(is_bool, given)):
             raise TypeError
         numbers = list(map(operator.index, given))
     except TypeError:

@@ -8,8 +8,9 @@ import operator
 import struct
 
 from ._load import _raw
-from ._constants import Backend, DType, Overflow
+from ._constants import Backend, DType, Overflow, Status
 from ._buffers import contiguous_buffer, dtype_of_format, match_buffer, no_elements, wrong_size
+from ._errors import ArgumentError
 from ._core import Context, Handle, context_handle, given, lend, op_stream, register, take_returned, wrap
 from ._numbers import (
     FORMATS,
@@ -19,10 +20,12 @@ from ._numbers import (
     exact_float,
     flatten,
     integers,
+    is_bool,
     numpy_module,
     pack_numbers,
     plain_numbers,
 )
+from ._operators import Operators, as_number, no_operand
 
 # Names of other libraries for the eight-bit and four-bit floats.
 _OTHER_NAMES = {
@@ -43,7 +46,7 @@ def dtype_from(value):
     (numpy.float32, numpy.dtype("int8"), torch.bfloat16)."""
     if isinstance(value, DType):
         return value
-    if isinstance(value, bool):
+    if is_bool(value):
         raise TypeError(no_dtype(value))
     if isinstance(value, int):
         if value not in DType._value2member_map_:
@@ -95,11 +98,12 @@ def pair(name, value):
 
 
 @register("tensor")
-class Tensor(Handle):
+class Tensor(Operators, Handle):
     """Elements of one dtype with a shape and strides, in the memory of a context's device.
 
-    == and hash() are those of the object, not of the elements: two tensors are never equal. bool() is for
-    tensors of one element."""
+    a + b and the like are functions of ruda.binary on the current stream; beside a tensor stands one of its dtype,
+    or a number that is one of it. a += b writes into a. == and hash() are those of the object, not of the elements:
+    two tensors are never equal. bool() is for tensors of one element."""
 
     __slots__ = ("_facts",)
 
@@ -475,11 +479,25 @@ class Tensor(Handle):
         made = self._view(_raw.rudax_tensor_slice(self._h, bounds))
         return made if made.shape == tuple(shape) else made.view(shape)
 
+    def __setitem__(self, index, value):
+        """Copies a tensor of the part's shape into a part, as copy_to, or sets all of it to a number of the dtype."""
+        part = self[index]
+        if not isinstance(value, Tensor):
+            taken = as_number("value", self.dtype, value)
+            part.fill(given(value, "tensor", "value") if taken is None else taken)
+            return
+        try:
+            value.copy_to(part)
+        except ArgumentError as error:
+            if error.status != Status.E_OVERLAP:
+                raise
+            value.cast(value.dtype).copy_to(part)
+
     def __matmul__(self, other):
         from . import _ops
 
         if not hasattr(_ops, "matmul") or not isinstance(other, Tensor):
-            return NotImplemented
+            return no_operand("b", other)
         return _ops.matmul(self._open(), other)
 
 

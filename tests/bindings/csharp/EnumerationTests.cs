@@ -121,6 +121,16 @@ static class EnumerationTests {
       Fails("copy: overflow is \"clip\", " + Saturate, () => new PlanBuilder("copy").Set("x", x).Set("overflow", "clip").Create(c));
       Fails("copy: overflow cannot hold a value of kind number, " + Saturate,
             () => new PlanBuilder("copy").Set("x", x).Set("overflow", 1.0).Create(c));
+      foreach (bool wrong in new[] { true, false }) {
+        Fails("binary: op cannot hold a value of kind bool, expected one of Binary: add, ",
+              () => new PlanBuilder("binary").Set("a", x).Set("op", wrong).Create(c));
+        Fails("copy: dtype cannot hold a value of kind bool, expected one of DType: f64, ",
+              () => new PlanBuilder("copy").Set("x", x).Set("dtype", wrong).Create(c));
+        Fails("softmax: math cannot hold a value of kind bool, expected one of MathMode: default, ",
+              () => new PlanBuilder("softmax").Set("x", x).Set("options.math", wrong).Create(c));
+        new PlanBuilder("reduce").Set("x", x).Set("op", "sum").Set("keepdims", wrong).Create(c).Dispose();
+        new PlanBuilder("softmax").Set("x", x).Options(new PlanOptions { Autotune = wrong }).Create(c).Dispose();
+      }
       ArgumentTests.Refuses("overflow is 3, " + Saturate, () => x.Cast(s, DType.F8E4M3, (Overflow)3));
       ArgumentTests.Refuses("dtype is 99, expected one of DType: f64, f32", () => new Tensor(c, (DType)99, 1));
       ArgumentTests.Refuses("backend is 9, expected one of Backend: auto, cpu, cuda", () => new Context((Backend)9));

@@ -30,6 +30,7 @@ static class Texts {
     cancel.Dispose();
     PagedSchedule schedule = new PagedSchedule(c, 2, 4, 2, 2, 2);
     Plan plan = Plans.Binary(c, x, Binary.Add);
+    Tensor query = new Tensor(c, DType.F32, 1, 1, 1), keys = new Tensor(c, DType.F32, 1, 1, 1, 1);
     long[] zero = { 0 }, one = { 1 };
     Say("closed self", () => gone.Finish.ToString());
     Say("closed tensor", () => closed.Shape.ToString());
@@ -58,6 +59,10 @@ static class Texts {
     Say("text of a name", () => Plan.OpKernels("copy\0"));
     Say("function", () => Ops.Binary(s, x, x, 999));
     Say("function below", () => Ops.Binary(s, x, x, -1));
+    Say("splits", () => Ops.PagedAttention(s, schedule, x, x, x, 1, false, -2));
+    Say("splits of a plan", () => Plans.PagedAttention(c, query, keys, keys, 1, splits: -2));
+    Say("many splits of a plan", () => Plans.PagedAttention(c, query, keys, keys, 1, splits: 1L << 32));
+    Say("splits by name", () => Plans.PagedAttention(c, query, keys, keys, 1, splits: "many"));
     Say("overflow", () => x.Cast(s, DType.F8E4M3, (Overflow)3));
     Say("overflow of a dtype", () => x.Cast(s, DType.F16, Overflow.Saturate));
     Say("dtype", () => new Tensor(c, (DType)99, 1));

@@ -11,7 +11,10 @@ import io.ruda.PagedSchedule;
 import io.ruda.Plan;
 import io.ruda.PlanBuilder;
 import io.ruda.Rope;
+import io.ruda.RopeFlags;
 import io.ruda.RopePairing;
+import io.ruda.RopeParams;
+import io.ruda.RopeScaling;
 import io.ruda.Splits;
 import io.ruda.Stream;
 import io.ruda.Tensor;
@@ -71,6 +74,54 @@ final class EnumerationTests {
     }
   }
 
+  /** Many options as an object. */
+  public static void options() {
+    try (Context c = new Context(Backend.CPU); Stream s = new Stream(c)) {
+      float[] values = {1, 2, 3, 4};
+      Tensor x = Tensor.from(s, c, values, 1, 1, 4), place = Tensor.from(s, c, new int[] {1}, 1);
+      RopeParams half = new RopeParams().theta(1e4);
+      Tests.check(Arrays.equals(Ops.rope(s, x, place, half).toFloats(s), Ops.rope(s, x, place, 1e4).toFloats(s)), "theta");
+      for (RopeParams pairs : new RopeParams[] {new RopeParams().pairing("interleaved").theta(1e4),
+               new RopeParams().theta(1e4).pairing(RopePairing.INTERLEAVED)})
+        Tests.check(Arrays.equals(Ops.rope(s, x, place, pairs).toFloats(s),
+            Ops.rope(s, x, place, RopePairing.INTERLEAVED, 1e4).toFloats(s)), "pairing");
+      // Frequencies 1/2 and 1/200; of two elements that turn 1/2 alone.
+      float[] linear = Ops.rope(s, x, place, new RopeParams().theta(1e4).scaling(RopeScaling.LINEAR).factor(2)).toFloats(s);
+      near(linear, Math.cos(0.5) - 3 * Math.sin(0.5), 2 * Math.cos(0.005) - 4 * Math.sin(0.005),
+          3 * Math.cos(0.5) + Math.sin(0.5), 4 * Math.cos(0.005) + 2 * Math.sin(0.005));
+      RopeParams two = new RopeParams().theta(1e4).scaling("linear").factor(2).rotaryDim(2).attentionFactor(3);
+      near(Ops.rope(s, x, place, two).toFloats(s), 3 * (Math.cos(0.5) - 2 * Math.sin(0.5)),
+          3 * (2 * Math.cos(0.5) + Math.sin(0.5)), 3, 4);
+      Tensor back = Ops.rope(s, Ops.rope(s, x, place, half), place, new RopeParams().theta(1e4).direction("inverse"));
+      near(back.toFloats(s), 1, 2, 3, 4);
+      Tensor frequencies = Tensor.from(s, c, new float[] {0.5f, 0.005f}, 2);
+      near(Ops.rope(s, x, place, frequencies, new RopeParams()).toFloats(s), linear[0], linear[1], linear[2], linear[3]);
+      RopeParams yarn = new RopeParams().theta(1e4).scaling(RopeScaling.YARN).factor(4).originalPositions(64).betaFast(16)
+                            .betaSlow(2).mscale(1).mscaleAllDim(0.5).flags(RopeFlags.EXACT_RAMP);
+      Tensor y = new Tensor(c, DType.F32, 1, 1, 4);
+      try (Plan plan = new PlanBuilder("rope").set("x", x).set("positions", place).set("theta", 1e4).set("scaling", "yarn")
+                           .set("factor", 4.0).set("original_positions", 64).set("beta_fast", 16.0).set("beta_slow", 2.0)
+                           .set("mscale", 1.0).set("mscale_all_dim", 0.5).set("flags", "exact_ramp").create(c)) {
+        plan.execute(s, Map.of("x", x, "positions", place, "y", y));
+        Tests.check(Arrays.equals(Ops.rope(s, x, place, yarn).toFloats(s), y.toFloats(s)), "yarn as a plan");
+      }
+      String needed = "theta is 0, expected a number above 0 where frequencies is null";
+      ArgumentTests.refuses(needed, () -> Ops.rope(s, x, place, new RopeParams()));
+      ArgumentTests.refuses(needed, () -> Ops.rope(s, x, place, null, new RopeParams()));
+      ArgumentTests.refuses("params is null, expected a RopeParams", () -> Ops.rope(s, x, place, frequencies, null));
+      ArgumentTests.refuses("scaling is 9, expected one of RopeScaling: none, linear, ",
+          () -> Ops.rope(s, x, place, new RopeParams().theta(1e4).scaling(9)));
+      ArgumentTests.refuses("direction is \"up\", expected one of RopeDirection: forward, inverse",
+          () -> new RopeParams().direction("up"));
+    }
+  }
+
+  private static void near(float[] found, double... expected) {
+    for (int i = 0; i < expected.length; ++i)
+      Tests.check(Math.abs(found[i] - expected[i]) < 1e-5, i + ": " + found[i] + ", expected " + expected[i]);
+    Tests.equal(found.length, expected.length, "elements");
+  }
+
   public static void unknown() {
     try (Context c = new Context(Backend.CPU); Stream s = new Stream(c)) {
       Tensor x = Tensor.from(s, c, new float[] {1, -2}, 2);
@@ -87,6 +138,16 @@ final class EnumerationTests {
           () -> new PlanBuilder("copy").set("x", x).set("overflow", "clip").create(c));
       ArgumentTests.fails("copy: overflow cannot hold a value of kind number, " + SATURATE,
           () -> new PlanBuilder("copy").set("x", x).set("overflow", 1.0).create(c));
+      for (boolean wrong : new boolean[] {true, false}) {
+        ArgumentTests.fails("binary: op cannot hold a value of kind bool, expected one of Binary: add, ",
+            () -> new PlanBuilder("binary").set("a", x).set("op", wrong).create(c));
+        ArgumentTests.fails("copy: dtype cannot hold a value of kind bool, expected one of DType: f64, ",
+            () -> new PlanBuilder("copy").set("x", x).set("dtype", wrong).create(c));
+        ArgumentTests.fails("softmax: math cannot hold a value of kind bool, expected one of MathMode: default, ",
+            () -> new PlanBuilder("softmax").set("x", x).set("options.math", wrong).create(c));
+        new PlanBuilder("reduce").set("x", x).set("op", "sum").set("keepdims", wrong).create(c).close();
+        new PlanBuilder("softmax").set("x", x).set("options.autotune", wrong).create(c).close();
+      }
       ArgumentTests.refuses("overflow is 3, " + SATURATE, () -> x.cast(s, DType.F8E4M3, 3));
       ArgumentTests.refuses("dtype is 99, expected one of DType: f64, f32", () -> new Tensor(c, 99, 1));
       ArgumentTests.refuses("dtype is -1, expected one of DType: f64, f32", () -> new TensorDesc(-1, 1));
@@ -96,7 +157,7 @@ final class EnumerationTests {
           () -> new Context(new Context.Options().backend(Backend.CPU).logLevel(7)));
       ArgumentTests.refuses("level is 0, expected one of LogLevel: error", () -> c.setLogLevel(0));
       c.setLogLevel(LogLevel.INFO);
-      ArgumentTests.fails("paged_attention: splits is \"x\", expected one of Splits: auto, or a number",
+      ArgumentTests.fails("paged_attention: splits is \"x\", expected one of Splits: auto, or a number from 0 to 4294967295",
           () -> new PlanBuilder("paged_attention").set("splits", "x").create(c));
       Tests.equal(Plan.opKernels("unary"), Plan.opKernels("unary", Backend.CPU), "kernels");
     }

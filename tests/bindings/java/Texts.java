@@ -79,6 +79,10 @@ final class Texts {
     say("text of a name", () -> Plan.opKernels("copy\0", Backend.CPU));
     say("function", () -> Ops.binary(s, x, x, 999));
     say("function below", () -> Ops.binary(s, x, x, -1));
+    say("splits", () -> Ops.pagedAttention(s, schedule, x, x, x, 1, false, -2));
+    say("splits of a plan", () -> new PlanBuilder("paged_attention").set("splits", -2).create(c));
+    say("many splits of a plan", () -> new PlanBuilder("paged_attention").set("splits", 1L << 32).create(c));
+    say("splits by name", () -> new PlanBuilder("paged_attention").set("splits", "many").create(c));
     say("overflow", () -> x.cast(s, DType.F8E4M3, 3));
     say("overflow of a dtype", () -> x.cast(s, DType.F16, Overflow.SATURATE));
     say("dtype", () -> new Tensor(c, 99, 1));

@@ -11,6 +11,10 @@ MODEL = os.environ["RUDA_TINY_MODEL"]
 NOUNS = {"cancel": "cancel token", "paged_schedule": "paged schedule"}
 # What the raw functions call the object where it is not its kind.
 NAMES = {"paged_schedule": "schedule"}
+BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"]
+BINARY = [f"__{place}{name}__" for place in ("", "r", "i") for name in BINARY]
+SPECIAL = ["__enter__", "__len__", "__getitem__", "__setitem__", "__bool__", "__matmul__", "__array__", "__call__", "__dlpack__",
+           "__dlpack_device__", "__neg__", "__abs__", "__invert__", *BINARY]
 
 
 class ClosedTest(unittest.TestCase):
@@ -38,9 +42,7 @@ class ClosedTest(unittest.TestCase):
         for name, member in inspect.getmembers(type(thing)):
             if name in ("close", "closed", "KIND") or isinstance(vars(type(thing)).get(name), staticmethod):
                 continue
-            special = name in ("__enter__", "__len__", "__getitem__", "__bool__", "__matmul__", "__array__", "__call__",
-                               "__dlpack__", "__dlpack_device__")
-            if name.startswith("_") and not special or member is type or name in arguments and arguments[name] is None:
+            if name.startswith("_") and name not in SPECIAL or member is type or name in arguments and arguments[name] is None:
                 continue
             what = f"{type(thing).__name__}.{name}"
             if isinstance(member, property):
@@ -69,7 +71,8 @@ class ClosedTest(unittest.TestCase):
         self.every_member(
             self.ctx.zeros((1, 2)), write=(bytes(8),), read_into=(bytearray(8),), fill=(1.0,), cast=("f64",),
             copy_to=(self.other,), reshape=(2,), view=(2,), permute=(1, 0), broadcast_to=(2, 2),
-            fence=(self.stream,), __getitem__=(0,), __matmul__=(self.other,),
+            fence=(self.stream,), __getitem__=(0,), __setitem__=(0, 1), __matmul__=(self.other,),
+            **{name: (self.other,) for name in BINARY},
         )
 
     def test_plan_and_schedule(self):

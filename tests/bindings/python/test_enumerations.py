@@ -9,6 +9,15 @@ import unittest
 
 import ruda
 
+try:
+    import numpy
+except ImportError:
+    numpy = None
+try:
+    import torch
+except ImportError:
+    torch = None
+
 HEADERS = pathlib.Path(__file__).resolve().parents[3] / "include" / "ruda"
 
 
@@ -131,15 +140,45 @@ class EnumerationTest(unittest.TestCase):
         self.refuses(ValueError, "pairing is 'pairs', expected one of RopePairing: half, interleaved",
                      ruda.rope, x, x, theta=1e4, pairing="pairs")
 
+    def test_bools(self):
+        """A bool is no number of a value, one of NumPy or PyTorch neither, whatever the way in."""
+        x, ctx = self.x, self.ctx
+        desc = {"q": ruda.TensorDesc((1, 2, 64)), "k": ruda.TensorDesc((4, 16, 2, 64)), "v": ruda.TensorDesc((4, 16, 2, 64))}
+        bools = [True, False]
+        bools += [numpy.True_, numpy.array(False)] if numpy else []
+        bools += [torch.tensor(True)] if torch else []
+        for value in bools:
+            for kind, name, call in (
+                ("Binary", "op", lambda v: ruda.binary(x, x, v)),
+                ("Binary", "op", lambda v: ruda.plans.binary(ctx, a=x, b=x, op=v)),
+                ("Unary", "op", lambda v: ruda.unary(x, op=v)),
+                ("Reduce", "op", lambda v: ruda.reduce(x, v)),
+                ("Activation", "activation", lambda v: ruda.matmul(x, x, activation=v)),
+                ("Overflow", "overflow", lambda v: x.cast("f8e4m3", overflow=v)),
+                ("Overflow", "overflow", lambda v: ruda.plans.copy(ctx, x=x, overflow=v)),
+                ("RopeFlags", "flags", lambda v: ruda.rope(x, x, theta=1e4, flags=v)),
+                ("RopePairing", "pairing", lambda v: ruda.rope(x, x, theta=1e4, pairing=v)),
+                ("MathMode", "math", lambda v: ruda.plans.matmul(ctx, a=x, b=x, math=v)),
+                ("Splits", "splits", lambda v: ruda.plans.paged_attention(ctx, **desc, scale=0.125, splits=v)),
+                ("Backend", "backend", ruda.Context),
+                ("Backend", "backend", ruda.device_count),
+                ("Backend", "backend", lambda v: ruda.op_kernels("copy", v)),
+                ("LogLevel", "log_level", lambda v: ruda.Context("cpu", log_level=v)),
+                ("LogLevel", "level", ctx.set_log_level),
+            ):
+                self.refuses(TypeError, f"{name} is {value!r}, expected one of {kind}: ", call, value)
+            self.refuses(TypeError, f"dtype is {value!r}, expected one of DType: ", x.cast, value)
+            self.refuses(TypeError, "expected None, an integer or integers", ruda.reduce, x, "sum", value)
+
     def test_numbers_beside_an_enumeration(self):
         """splits takes numbers too, and AUTO by name."""
         ctx = self.ctx
         desc = {"q": ruda.TensorDesc((1, 2, 64)), "k": ruda.TensorDesc((4, 16, 2, 64)), "v": ruda.TensorDesc((4, 16, 2, 64))}
         for splits in ("auto", ruda.Splits.AUTO, 0xFFFFFFFF, 0, 4, None):
             ruda.plans.paged_attention(ctx, **desc, scale=0.125, splits=splits).close()
-        text = "splits is 'many', expected one of Splits: auto, or a number"
+        text = "splits is 'many', expected one of Splits: auto, or a number from 0 to 4294967295"
         self.refuses(ValueError, text, ruda.plans.paged_attention, ctx, **desc, scale=0.125, splits="many")
-        self.refuses(ValueError, "splits is -1, expected one of Splits: auto, or a number",
+        self.refuses(ValueError, "splits is -1, expected one of Splits: auto, or a number from 0 to 4294967295",
                      ruda.plans.paged_attention, ctx, **desc, scale=0.125, splits=-1)
 
     def test_documentation(self):

@@ -21,6 +21,7 @@ def main():
     cancel.close()
     schedule = ruda.PagedSchedule(ctx, page_size=2, pages=4, max_sequences=2, max_queries=2, max_table_pages=2)
     plan = ruda.plans.binary(ctx, a=x, op="add")
+    paged = {"q": ruda.TensorDesc((1, 1, 1)), "k": ruda.TensorDesc((1, 1, 1, 1)), "v": ruda.TensorDesc((1, 1, 1, 1)), "scale": 1.0}
 
     def older():
         pieces = session.chat(question)
@@ -50,6 +51,10 @@ def main():
         "text of a name": lambda: ruda.op_kernels("copy\0"),
         "function": lambda: ruda.binary(x, x, 999),
         "function below": lambda: ruda.binary(x, x, -1),
+        "splits": lambda: ruda.paged_attention(schedule, x, x, x, 1.0, causal=0, splits=-2),
+        "splits of a plan": lambda: ruda.plans.paged_attention(ctx, **paged, splits=-2),
+        "many splits of a plan": lambda: ruda.plans.paged_attention(ctx, **paged, splits=1 << 32),
+        "splits by name": lambda: ruda.plans.paged_attention(ctx, **paged, splits="many"),
         "overflow": lambda: x.cast(ruda.F8E4M3, overflow=3),
         "overflow of a dtype": lambda: x.cast(ruda.F16, overflow=1),
         "dtype": lambda: ctx.empty(1, 99),

@@ -74,7 +74,7 @@ public final class PlanBuilder {
   }
 
   public PlanBuilder set(String name, boolean value) {
-    return add(name, 'i', LongStream.of(value ? 1 : 0));
+    return add(name, 'b', LongStream.of(value ? 1 : 0));
   }
 
   public PlanBuilder set(String name, double value) {
