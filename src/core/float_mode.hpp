@@ -1,4 +1,4 @@
-// src/core/float_mode.hpp - the floating-point mode that kernels compute in, whatever their thread's is.
+// src/core/float_mode.hpp - the floating-point mode that the library computes in, whatever its thread's is.
 // SPDX-License-Identifier: Apache-2.0
 //
 // Goals: a result does not depend on which thread computed it, nor on what the caller made of its mode:

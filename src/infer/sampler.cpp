@@ -3,6 +3,7 @@
 #include "infer/sampler.hpp"
 
 #include "core/error.hpp"
+#include "core/float_mode.hpp"
 
 #include <cfloat>
 
@@ -32,6 +33,7 @@ void Sampler::set(const ruda_sampling& given, int arg) {
 }
 
 int32_t Sampler::choose(std::span<const float> logits, std::span<const int32_t> history) {
+  const FloatMode mode;
   adjusted_.assign(logits.begin(), logits.end());
   seen_.resize((logits.size() + 31) / 32);
   if (!options_.greedy()) {

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "infer/step.hpp"
 
+#include "core/float_mode.hpp"
 #include "plan/paged_schedule.hpp"
 
 #include <ruda/elementwise.h>
@@ -228,6 +229,7 @@ void Step::make_feed_forward_buffers() {
 
 Step::Step(const model::LanguageModel& model, const Cache& cache, const Ref<Stream>& stream, int64_t tokens)
     : model_(model), stream_(stream), tokens_(tokens) {
+  const FloatMode mode;  // of the scales and frequencies
   const model::DecoderConfig& c = model.config();
   const model::DecoderWeights& w = model.weights();
   ids_ = buffer(RUDA_I32, {tokens});

@@ -67,6 +67,7 @@ class Eager {
     const std::string_view key(key_, key_size_);
     program_ = cache.find(key);
     if (program_) return;
+    const FloatMode mode;  // as create_plan, and other threads find the plan too
     try {
       program_ = Program::build(check());
     } catch (Error& error) {

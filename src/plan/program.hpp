@@ -39,9 +39,9 @@ class Program : public std::enable_shared_from_this<Program> {
 
   // Runs with checked slots and a workspace that is large enough, in the usual floating-point mode.
   void run(const Bound* slots, std::byte* workspace, Stream& stream, const StopSign& stop) const {
+    const FloatMode mode;
     if (problem_.context->asynchronous()) return run_queued(slots, workspace, stream, stop);
     const Candidate& use = chosen();
-    const FloatMode mode;
     use.kernel->run(Launch{problem_, use.prepared.blob_.data(), slots, workspace, stream, stop});
   }
   // For a kernel that takes several; of a plan that is not autotuned, whose kernel stays.
@@ -128,6 +128,7 @@ ruda_status create_plan(const char* function, ruda_plan* out, Check&& check) noe
   return guard(function, [&] {
     RUDA_CHECK(out, RUDA_E_NULL, 2, "out is NULL");
     *out = nullptr;
+    const FloatMode mode;  // tables and scales of a plan are results too
     Problem problem = check();
     Context& context = *problem.context;
     auto program = Program::build(std::move(problem));

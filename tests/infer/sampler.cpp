@@ -10,6 +10,10 @@
 #include <map>
 #include <set>
 
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
 using ruda::infer::Sampler;
 using ruda::infer::StopText;
 
@@ -44,6 +48,19 @@ std::map<int, double> frequencies(const ruda_sampling& o, const std::vector<floa
 // Six standard deviations of a frequency from `draws` draws.
 bool near(double got, double want, int draws = 20000) {
   return std::fabs(got - want) <= 6 * std::sqrt(want * (1 - want) / draws) + 1e-9;
+}
+
+// A caller that flushes subnormals takes no other token.
+void any_float_mode() {
+#if defined(__x86_64__)
+  const uint32_t former = _mm_getcsr();
+  _mm_setcsr(former | 0x8040);
+  Sampler sampler;
+  const int32_t token = sampler.choose(std::vector<float>{1e-39f, 2e-39f}, {});
+  EXPECT((_mm_getcsr() & ~0x3Fu) == ((former | 0x8040) & ~0x3Fu));
+  _mm_setcsr(former);
+  EXPECT(token == 1);
+#endif
 }
 
 void greedy() {
@@ -193,6 +210,7 @@ void stop_texts() {
 
 int main() {
   greedy();
+  any_float_mode();
   softmax_frequencies();
   top_k_keeps_ties();
   top_p_keeps_the_crossing_token();

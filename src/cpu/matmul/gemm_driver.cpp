@@ -87,7 +87,9 @@ struct Worker {
       block.cols = std::min(panels * kernels.tile_cols, columns - panel * kernels.tile_cols);
       block.a_packed = cut.a_kept ? a_packed : -1;
       take_b(block, panel, panels);
-      const int64_t step = rows_between_looks(rows, block.cols);
+      // Segments of a panel are short as they are, and their rows are the kernel's to find.
+      const bool all_rows = block.first_panel == 0 && block.last_panel == heights;
+      const int64_t step = all_rows ? rows_between_looks(rows, block.cols) : rows;
       for (int64_t done = 0; done < rows; done += step) {
         call.stop->check();
         block.rows = std::min(step, rows - done);

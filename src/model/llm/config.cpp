@@ -38,7 +38,6 @@ class Keys {
     return entry ? integer(*entry, name, low, high) : fallback;
   }
   double real(const std::string& name) const { return real(need(name), name); }
-  bool has(const std::string& name) const { return find(name) != nullptr; }
   double real_or(const std::string& name, double fallback) const {
     const MetaEntry* entry = find(name);
     return entry ? real(*entry, name) : fallback;
@@ -82,6 +81,13 @@ struct Family {
 
 constexpr Family families[] = {{"llama", true}, {"qwen2", false}};
 
+// What a file may say of yarn, and what holds where it says nothing.
+constexpr struct {
+  const char* key;
+  double usual;
+} yarn_settings[] = {{"attn_factor", 1},    {"yarn_attn_factor", 1}, {"yarn_beta_fast", 32},
+                     {"yarn_beta_slow", 1}, {"yarn_ext_factor", 1},  {"yarn_log_multiplier", 0}};
+
 RopeConfig read_rope(const Keys& keys, const Family& family, int64_t head_dim, int64_t context) {
   RopeConfig rope;
   rope.interleaved = family.rope_interleaved;
@@ -101,11 +107,12 @@ RopeConfig read_rope(const Keys& keys, const Family& family, int64_t head_dim, i
     rope.scaling = RUDA_ROPE_SCALING_LINEAR;
   else if (scaling == "yarn") {
     rope.scaling = RUDA_ROPE_SCALING_YARN;
-    for (const char* key : {"attn_factor", "yarn_attn_factor", "yarn_beta_fast", "yarn_beta_slow",
-                            "yarn_ext_factor", "yarn_log_multiplier"})
-      RUDA_CHECK(!keys.has(std::string("rope.scaling.") + key), RUDA_E_UNSUPPORTED, -1,
-                 "metadata key %s.rope.scaling.%s is not read here, and the file would mean other numbers",
-                 family.architecture, key);
+    for (const auto& [key, usual] : yarn_settings) {
+      const double value = keys.real_or(std::string("rope.scaling.") + key, usual);
+      RUDA_CHECK(value == usual, RUDA_E_UNSUPPORTED, -1,
+                 "metadata key %s.rope.scaling.%s is %g, expected %g: no other value is used here",
+                 family.architecture, key, value, usual);
+    }
   } else
     fail(RUDA_E_UNSUPPORTED, -1,
          "metadata key %s.rope.scaling.type is \"%.32s\", expected none, linear or yarn", family.architecture,

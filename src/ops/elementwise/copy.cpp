@@ -1,5 +1,6 @@
 // src/ops/elementwise/copy.cpp - contract of copy, and the tensor calls that are copies.
 // SPDX-License-Identifier: Apache-2.0
+#include "core/float_mode.hpp"
 #include "plan/contract.hpp"
 #include "plan/eager.hpp"
 #include "tensor/overlap.hpp"
@@ -203,6 +204,7 @@ ruda_status ruda_tensor_fill(ruda_stream stream, ruda_tensor tensor, double valu
     RUDA_CHECK(!is_block(layout.dtype), RUDA_E_DTYPE, 1,
                "tensor: dtype %s cannot be filled, expected a plain dtype", dtype_name(layout.dtype));
     RUDA_CHECK(!t.read_only(), RUDA_E_ARGUMENT, 1, "tensor: is read-only");
+    const FloatMode mode;
     // One element, seen as the whole shape through strides of 0; conversions truncate, so round integers
     // here.
     const bool real = dtype_info(layout.dtype).type_class == DtypeClass::real;

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/position/rope_table.hpp"
 
+#include "core/float_mode.hpp"
 #include "plan/contract.hpp"
 #include "plan/eager.hpp"
 
@@ -79,6 +80,7 @@ extern "C" ruda_status ruda_rope_frequencies(const ruda_rope_params* params, dou
                                              int64_t count, double* out_factor) noexcept {
   return guard(__func__, [&] {
     if (out_factor) *out_factor = 0;
+    const FloatMode mode;
     const ruda_rope_params p = struct_in(params, 0, "params");
     RUDA_CHECK(p.rotary_dim >= 0 && p.rotary_dim % 2 == 0, RUDA_E_SHAPE, 0,
                "rotary_dim is %lld, expected even and 0 or more", (long long)p.rotary_dim);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/objects.hpp"
 
+#include <cmath>
 #include <cstring>
 
 #if defined(__x86_64__)
@@ -53,6 +54,28 @@ RUDA_TEST(results_in_every_float_mode) {
   }
   ruda_release(x);
   ruda_release(y);
+#else
+  (void)env;
+  throw Skip("the mode is set by instructions of x86-64");
+#endif
+}
+
+// A fill rounds its number before any kernel sees it.
+RUDA_TEST(fill_in_every_float_mode) {
+#if defined(__x86_64__)
+  ruda_tensor x = new_tensor(env.context, RUDA_I32, {3});
+  for (const uint32_t mode : {0x2000u, 0x4000u, 0x6000u})
+    for (const double value : {2.25, 2.75, -2.25, -2.75, 2.5}) {
+      const uint32_t former = _mm_getcsr();
+      _mm_setcsr(former | mode);
+      const ruda_status status = ruda_tensor_fill(env.stream, x, value);
+      _mm_setcsr(former);
+      MUST(status);
+      int32_t got[3];
+      MUST(ruda_tensor_read(env.stream, x, got, sizeof got));
+      CHECK(got[0] == int32_t(std::nearbyint(value)), "%g in mode 0x%x is %d", value, mode, got[0]);
+    }
+  ruda_release(x);
 #else
   (void)env;
   throw Skip("the mode is set by instructions of x86-64");

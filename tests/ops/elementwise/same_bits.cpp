@@ -28,6 +28,8 @@ constexpr size_t kinds = std::size(singles), count = kinds * kinds + 30;
 
 uint32_t single(size_t i, bool second) { return singles[(second ? i / kinds : i) % kinds]; }
 
+size_t bytes_of(uint32_t dtype) { return dtype == RUDA_F64 ? 8 : dtype == RUDA_F32 ? 4 : 2; }
+
 // The upper half of a float for BF16; sign, top bits of the exponent and payload for F16.
 Bytes values(uint32_t dtype, bool second) {
   Bytes bytes;
@@ -38,9 +40,17 @@ Bytes values(uint32_t dtype, bool second) {
         : (u & 0x7F800000) == 0x7F800000
             ? uint16_t((u >> 16 & 0x8000) | 0x7C00 | (u >> 13 & 0x3FF))
             : uint16_t((u >> 16 & 0x8000) | (u & 0x7FFFFFFF ? 0x3C00 + (u >> 20 & 0x3FF) : 0));
-    const auto* from =
-        dtype == RUDA_F32 ? reinterpret_cast<const uint8_t*>(&u) : reinterpret_cast<const uint8_t*>(&half);
-    bytes.insert(bytes.end(), from, from + (dtype == RUDA_F32 ? 4 : 2));
+    // Sign and exponent, made wider; a payload keeps its bits.
+    const uint64_t exponent = u & 0x7F800000, wide_exponent = exponent == 0x7F800000 ? 0x7FFull << 52
+                                                              : exponent ? ((exponent >> 23) + 896) << 52
+                                                                         : 0;
+    const uint64_t wide = uint64_t(u & 0x80000000) << 32 | wide_exponent | uint64_t(u & 0x7FFFFF) << 29;
+    const void* const from = dtype == RUDA_F64   ? static_cast<const void*>(&wide)
+                             : dtype == RUDA_F32 ? static_cast<const void*>(&u)
+                                                 : static_cast<const void*>(&half);
+    const size_t end = bytes.size();
+    bytes.resize(end + bytes_of(dtype));
+    std::memcpy(&bytes[end], from, bytes_of(dtype));
   }
   return bytes;
 }
@@ -61,7 +71,7 @@ ruda_tensor make(Env& env, uint32_t dtype, std::vector<int64_t> shape, std::vect
 // The first `rows * cols` elements of each input as [rows, cols] with these strides.
 Result run_as(Env& env, const Run& run, const std::vector<Bytes>& inputs, uint32_t dtype, int64_t rows,
               int64_t cols, int64_t row_stride, int64_t col_stride) {
-  const size_t bytes = size_t(rows * cols) * (dtype == RUDA_F32 ? 4 : 2);
+  const size_t bytes = size_t(rows * cols) * bytes_of(dtype);
   std::vector<ruda_tensor> tensors;
   for (const Bytes& input : inputs)
     tensors.push_back(make(env, dtype, {rows, cols}, {row_stride, col_stride}, input.data(), bytes));
@@ -113,7 +123,7 @@ RUDA_TEST(bits_of_silu_mul) {
 }
 
 RUDA_TEST(bits_of_binary) {
-  for (uint32_t dtype : {RUDA_F32, RUDA_F16, RUDA_BF16})
+  for (uint32_t dtype : {RUDA_F64, RUDA_F32, RUDA_F16, RUDA_BF16})
     for (uint32_t op = RUDA_BINARY_ADD; op <= RUDA_BINARY_GREATER_EQUAL; ++op)
       check(env, "binary " + std::to_string(op), dtype, 2,
             [&](const std::vector<ruda_tensor>& in, ruda_tensor* y) {
@@ -135,7 +145,7 @@ RUDA_TEST(bits_of_unary) {
 }
 
 RUDA_TEST(bits_of_casts) {
-  for (uint32_t from : {RUDA_F32, RUDA_F16, RUDA_BF16})
+  for (uint32_t from : {RUDA_F64, RUDA_F32, RUDA_F16, RUDA_BF16})
     for (uint32_t to : {RUDA_F64, RUDA_F32, RUDA_F16, RUDA_BF16})
       check(env, "cast to " + std::to_string(to), from, 1,
             [&](const std::vector<ruda_tensor>& in, ruda_tensor* y) {

@@ -366,6 +366,28 @@ RUDA_TEST(stopped_calls_write_nothing) {
   }
 }
 
+// Pieces of a product that may be stopped are cut at other places; few columns and many rows go through the
+// memory of the operands themselves, in several passes over k.
+RUDA_TEST(stoppable_products_give_the_same_bits) {
+  struct {
+    int64_t m, n, k;
+  } const shapes[] = {{24000, 64, 512}, {24000, 128, 512}, {24000, 32, 512}, {5000, 300, 700}};
+  for (const auto& [m, n, k] : shapes)
+    for (const bool transposed : {false, true}) {
+      set_case("m " + std::to_string(m) + " n " + std::to_string(n) + " k " + std::to_string(k));
+      Work work(env);
+      MUST(multiply(work, nullptr, RUDA_F32, m, n, k, transposed));
+      double seconds = 0;
+      MUST(work.run(nullptr, seconds));
+      const std::vector<uint8_t> want = work.result();
+      ruda_exec_opts stop{sizeof stop, 0, nullptr, uint64_t(600) * 1000000000};
+      for (int round = 0; round < 3; ++round) {
+        MUST(work.run(&stop, seconds));
+        CHECK(same(work, want), "other bits with time left");
+      }
+    }
+}
+
 // Inside a call: a GPU looks between launches, so that what it was given runs to its end.
 RUDA_TEST(long_calls_stop) {
   if (env.settings.backend != RUDA_BACKEND_CPU) throw Skip("a launch on a GPU is not stopped half way");

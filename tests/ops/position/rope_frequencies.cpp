@@ -1,11 +1,15 @@
 // tests/ops/position/rope_frequencies.cpp - the table of frequencies refuses what plans of rope refuse.
 // SPDX-License-Identifier: Apache-2.0
-#include "support/runner.hpp"
+#include "support/objects.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <iterator>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
 
 using namespace ruda::test;
 
@@ -101,4 +105,48 @@ RUDA_TEST(rope_frequencies_check_as_plans) {
   CHECK_FAILS(ruda_rope_frequencies(&p, f, -4, nullptr), RUDA_E_SHAPE, 0, "rotary_dim is -8");
   p.rotary_dim = 0;
   CHECK_FAILS(ruda_rope_frequencies(&p, f, -4, nullptr), RUDA_E_SHAPE, 2, "count is -4, expected 0..");
+}
+
+// A table belongs to a plan, which other threads may find in the cache: it is made in the usual mode too.
+RUDA_TEST(rope_frequencies_in_every_float_mode) {
+#if defined(__x86_64__)
+  constexpr int64_t half = 64, position = int64_t{1} << 40;  // far enough to show the last bit of a frequency
+  ruda_rope_params p = with_theta();
+  p.theta = 500000;
+  p.scaling = RUDA_ROPE_SCALING_YARN, p.factor = 3, p.original_positions = 100;
+  ruda_tensor x = new_tensor(env.context, RUDA_F32, {1, 1, 2 * half}),
+              positions = new_tensor(env.context, RUDA_I64, {1}), y = nullptr;
+  const std::vector<float> ones(2 * half, 1);
+  MUST(ruda_tensor_write(env.stream, x, ones.data(), ones.size() * 4));
+  MUST(ruda_tensor_write(env.stream, positions, &position, sizeof position));
+  const auto in_mode = [](uint32_t bits, const auto& call) {
+    const uint32_t former = _mm_getcsr();
+    _mm_setcsr(former | bits);
+    const ruda_status status = call();
+    const uint32_t found = _mm_getcsr();
+    _mm_setcsr(former);
+    MUST(status);
+    CHECK((found & ~0x3Fu) == ((former | bits) & ~0x3Fu), "the mode is 0x%x after the call, it was 0x%x",
+          found, former | bits);
+  };
+  std::vector<double> want;
+  std::vector<float> want_y;
+  for (const uint32_t bits : {0x0000u, 0x8040u, 0x2000u, 0x4000u, 0x6000u}) {
+    std::vector<double> table(half + 1);
+    in_mode(bits, [&] { return ruda_rope_frequencies(&p, table.data(), half, &table[half]); });
+    std::vector<float> turned(2 * half);
+    MUST(ruda_context_trim(env.context));  // no plan of another mode
+    in_mode(bits, [&] { return ruda_rope(env.stream, x, positions, nullptr, &p, &y); });
+    MUST(ruda_tensor_read(env.stream, y, turned.data(), turned.size() * 4));
+    ruda_release(y);
+    if (bits == 0) want = table, want_y = turned;
+    CHECK(table == want, "other frequencies in mode 0x%x", bits);
+    CHECK(turned == want_y, "another rotation in mode 0x%x", bits);
+  }
+  ruda_release(x);
+  ruda_release(positions);
+#else
+  (void)env;
+  throw Skip("the mode is set by instructions of x86-64");
+#endif
 }
