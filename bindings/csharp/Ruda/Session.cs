@@ -239,6 +239,7 @@ namespace Ruda {
       uint slot = TakeSlot();
       try {
         ModelHandle made = null;
+        RudaNative.rudax_load_begin(slot);
         if (progress == null) {
           RudaNative.rudax_model_load(Need.H("context", context), Need.H("store", store), slot, out made);
           return new Model(made);

@@ -208,6 +208,7 @@ class Model(Handle):
         except IndexError:
             raise RuntimeError("64 models are being loaded already, expected at most 64 at once") from None
         try:
+            _raw.rudax_load_begin(slot)
             if progress is None:
                 capsule = _raw.rudax_model_load(context_handle(context), store._h, slot)
             else:
