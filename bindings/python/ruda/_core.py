@@ -134,6 +134,13 @@ def optional(value, kind, name):
     return None if value is None else given(value, kind, name)
 
 
+def needed_text(name, value):
+    """A text that is no option: None, which the raw functions take for NULL, is refused."""
+    if value is None:
+        raise TypeError(f"{name} is None, expected a text")
+    return value
+
+
 def context_handle(context):
     return given(context, "context", "context")
 

@@ -55,6 +55,12 @@ static class Texts {
     Say("no message", () => session.PromptChat(new ChatMessage[0]));
     Say("size of the vocabulary", () => session.Logits(-1));
     Say("too far", () => session.Rewind(1 << 20));
+    Say("absent text", () => Plan.OpKernels(null));
+    Say("absent name", () => store.Find(null));
+    Say("absent messages", () => session.PromptChat(null));
+    Say("sampling", () => session.SetSampling(new Sampling { TopP = 2 }));
+    Say("variables", () => session.PromptChat(question, variables: "3"));
+    Say("kernel", () => Plans.Softmax(c, x, options: new PlanOptions { Kernel = "cpu/none" }));
     Say("text of a name", () => Plan.OpKernels("copy\0"));
     Say("function", () => Ops.Binary(s, x, x, 999));
     Say("function below", () => Ops.Binary(s, x, x, -1));
