@@ -118,7 +118,7 @@ namespace Ruda {
     }
 
     internal override string Describe() {
-      return "of " + VocabSize + " tokens";
+      return "of " + Need.Counted(VocabSize, "token");
     }
 
     public int VocabSize {
@@ -289,7 +289,7 @@ namespace Ruda {
     }
 
     internal override string Describe() {
-      return Name + " (" + Architecture + ", " + LayerCount + " layers, " + WeightBytes + " bytes)";
+      return Name + " (" + Architecture + ", " + Need.Counted(LayerCount, "layer") + ", " + Need.Counted(WeightBytes, "byte") + ")";
     }
 
     public string Architecture {
@@ -529,7 +529,7 @@ namespace Ruda {
     }
 
     internal override string Describe() {
-      return "with " + TokenCount + " of " + TokenCapacity + " tokens";
+      return "with " + TokenCount + " of " + Need.Counted(TokenCapacity, "token");
     }
 
     public long TokenCount {

@@ -109,7 +109,7 @@ public final class Model extends NativeHandle {
 
   @Override
   String describe() {
-    return name() + " (" + architecture() + ", " + layerCount() + " layers, " + weightBytes() + " bytes)";
+    return name() + " (" + architecture() + ", " + counted(layerCount(), "layer") + ", " + counted(weightBytes(), "byte") + ")";
   }
 
   public String architecture() {

@@ -90,7 +90,8 @@ public final class PagedSchedule extends NativeHandle {
 
   @Override
   String describe() {
-    return "of " + pages() + " pages of " + pageSize() + " tokens, " + sequences() + " sequences, " + queries() + " queries";
+    return "of " + counted(pages(), "page") + " of " + counted(pageSize(), "token") + ", " + counted(sequences(), "sequence")
+        + ", " + (queries() == 1 ? "1 query" : queries() + " queries");
   }
 
   public long pageSize() {
