@@ -43,7 +43,7 @@ def field_row(api, enumerations, struct, field, kind, part, name):
 def choices(e):
     """The table of an enumeration."""
     numbers = ", ".join(f"{number}u" for _, number in e.members)
-    names = ", ".join(e.names) + (", or a number" if e.is_open else "")
+    names = ", ".join(e.names) + (", or a number from 0 to 4294967295" if e.is_open else "")
     return [
         f"static const uint32_t rudax_numbers_{e.name}[] = {{{numbers}}};",
         f'static const rudax_choices rudax_choices_{e.name} = {{"{e.name}", "{names}",',

@@ -73,7 +73,7 @@ CHECK = """
 
 
 def listed(e):
-    return ", ".join(e.names) + (", or a number" if e.is_open else "")
+    return ", ".join(e.names) + (", or a number from 0 to 2147483647" if e.is_open else "")
 
 
 def constants(enumerations, files):

@@ -101,7 +101,7 @@ namespace Ruda {
     /// <summary>The number; unset: 0 stands for the default.</summary>
     internal uint Number(string parameter, bool unset) {
       string expected = ", expected one of " + typeof(T).Name + ": " + string.Join(", ", names) +
-                        (isOpen ? ", or a number" : "");
+                        (isOpen ? ", or a number from 0 to " + uint.MaxValue : "");
       if (byName) {
         if (name == null) throw new ArgumentNullException(parameter, parameter + " is null" + expected);
         string lower = name.ToLowerInvariant();

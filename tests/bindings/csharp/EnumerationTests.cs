@@ -125,6 +125,9 @@ static class EnumerationTests {
                             () => new Context(Backend.Cpu, logLevel: (LogLevel)7));
       ArgumentTests.Refuses("intervalMilliseconds is -5, expected 0 to 2147483647", () => new LogDrain(c, line => {}, -5));
       ArgumentTests.Refuses("level is 0, expected one of LogLevel: error", () => c.SetLogLevel(0));
+      Operand q = new Operand("f32", new long[] { 1, 1, 8 }), cache = new Operand("f32", new long[] { 1, 4, 1, 8 });
+      ArgumentTests.Refuses("splits is -1, expected one of Splits: auto, or a number from 0 to 4294967295",
+                            () => Plans.PagedAttention(c, q, cache, cache, 1, splits: -1));
     }
   }
 }

@@ -77,6 +77,9 @@ static class Texts {
     Say("page", () => schedule.Set(s, new[] { new long[] { -2 } }, one, zero, zero));
     Say("length", () => schedule.Set(s, new[] { zero }, new long[] { -1 }, zero, zero));
     Say("operand", () => plan.Execute(s, new Dictionary<string, object> { { "z", x } }));
+    Tensor y = new Tensor(c, DType.F32, 2);
+    Say("kind of an operand", () => plan.Execute(s, new Dictionary<string, object> { { "a", c }, { "y", y }, { "scalar", 1.0 } }));
+    Say("number as a tensor", () => plan.Execute(s, new Dictionary<string, object> { { "a", x }, { "y", y }, { "scalar", x } }));
     Say("unbound", () => plan.Execute(s, new Dictionary<string, object> { { "a", x } }));
     Say("exact fill", () => new Tensor(c, DType.I64, 1).Fill(s, (1L << 60) + 1));
     Say("elements", () => x.Read<double>(s, new double[2]));

@@ -96,7 +96,7 @@ final class EnumerationTests {
           () -> new Context(new Context.Options().backend(Backend.CPU).logLevel(7)));
       ArgumentTests.refuses("level is 0, expected one of LogLevel: error", () -> c.setLogLevel(0));
       c.setLogLevel(LogLevel.INFO);
-      ArgumentTests.fails("paged_attention: splits is \"x\", expected one of Splits: auto, or a number",
+      ArgumentTests.fails("paged_attention: splits is \"x\", expected one of Splits: auto, or a number from 0 to 4294967295",
           () -> new PlanBuilder("paged_attention").set("splits", "x").create(c));
       Tests.equal(Plan.opKernels("unary"), Plan.opKernels("unary", Backend.CPU), "kernels");
     }

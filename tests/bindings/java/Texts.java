@@ -103,6 +103,9 @@ final class Texts {
     say("page", () -> schedule.set(s, new long[][] {{-2}}, one, zero, zero));
     say("length", () -> schedule.set(s, table, new long[] {-1}, zero, zero));
     say("operand", () -> plan.execute(s, Map.of("z", x)));
+    Tensor y = new Tensor(c, DType.F32, 2);
+    say("kind of an operand", () -> plan.execute(s, Map.of("a", c, "y", y, "scalar", 1.0)));
+    say("number as a tensor", () -> plan.execute(s, Map.of("a", x, "y", y, "scalar", x)));
     say("unbound", () -> plan.execute(s, Map.of("a", x)));
     say("exact fill", () -> new Tensor(c, DType.I64, 1).fill(s, (1L << 60) + 1));
     say("elements", () -> x.cast(s, DType.F32).toDoubles(s));

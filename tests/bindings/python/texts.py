@@ -69,6 +69,8 @@ def main():
         "page": lambda: schedule.set([[-2]], [1], [0], [0]),
         "length": lambda: schedule.set([[0]], [-1], [0], [0]),
         "operand": lambda: plan(z=x),
+        "kind of an operand": lambda: plan(a=ctx, y=y, scalar=1.0),
+        "number as a tensor": lambda: plan(a=x, y=y, scalar=x),
         "unbound": lambda: plan(a=x),
         "exact fill": lambda: ctx.empty(1, "i64").fill((1 << 60) + 1),
         "elements": lambda: x.read_into(array.array("d", [0.0, 0.0])),
