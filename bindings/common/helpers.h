@@ -41,15 +41,18 @@ RUDAX_PRINTF static ruda_status rudax_fail(ruda_status status, const char* forma
   return rudax_fault.status = status;
 }
 
-/* A message of the library about a field of a descriptor, of which no caller here knows: "desc.pages is 0"
- * and "matmul: desc.options.math is 9" lose the words before the name of the parameter. */
+/* A message of the library about a field of a struct, of which no caller here knows: "desc.pages is 0",
+ * "matmul: desc.options.math is 9" and "sampling.top_p is 2" lose the words before the name of the
+ * parameter. */
 static const char* rudax_parameter_message(const char* message) {
   if (message == rudax_fault.message) return message; /* of a helper, which names parameters */
   const size_t word = strspn(message, "abcdefghijklmnopqrstuvwxyz0123456789_");
   const size_t head = message[word] == ':' && message[word + 1] == ' ' ? word + 2 : 0;
-  if (strncmp(message + head, "desc.", 5)) return message;
-  const char* name = message + head + 5;
-  if (!strncmp(name, "options.", 8)) name += 8;
+  static const char* const structs[] = {"desc.", "options.", "sampling."};
+  const char* name = message + head;
+  for (size_t i = 0; i < sizeof structs / sizeof *structs; ++i)
+    if (!strncmp(name, structs[i], strlen(structs[i]))) name += strlen(structs[i]);
+  if (name == message + head) return message;
   snprintf(rudax_fault.message, sizeof rudax_fault.message, "%.*s%s", (int)head, message, name);
   return rudax_fault.message;
 }

@@ -197,14 +197,20 @@ static int32_t RUDA_CALL rudax_on_load(void* user, uint64_t done, uint64_t total
   return (int32_t)atomic_load(&rudax_loads[slot].stop);
 }
 
-/* `slot` numbers the load for rudax_load_progress, 0..63. */
-RUDAX_UNUSED static ruda_status rudax_model_load(ruda_context context, ruda_store store, uint32_t slot,
-                                                 ruda_model* out) {
-  ruda_model_desc desc = RUDA_MODEL_DESC_INIT;
+/* Nothing is done of the load that `slot` numbers from here on, 0..63: before its thread begins. */
+RUDAX_UNUSED static ruda_status rudax_load_begin(uint32_t slot) {
   slot %= rudax_load_slots;
   atomic_store(&rudax_loads[slot].done, 0);
   atomic_store(&rudax_loads[slot].total, 0);
   atomic_store(&rudax_loads[slot].stop, 0);
+  return RUDA_OK;
+}
+
+/* `slot` is that of rudax_load_begin. */
+RUDAX_UNUSED static ruda_status rudax_model_load(ruda_context context, ruda_store store, uint32_t slot,
+                                                 ruda_model* out) {
+  ruda_model_desc desc = RUDA_MODEL_DESC_INIT;
+  slot %= rudax_load_slots;
   desc.progress = rudax_on_load;
   desc.user = (void*)(uintptr_t)slot;
   return ruda_model_load(context, store, &desc, out);

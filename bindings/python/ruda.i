@@ -121,6 +121,7 @@
 %nothread rudax_take_returned;
 %nothread rudax_plan_get;
 %nothread ruda_api_level;
+%nothread rudax_load_begin;
 %nothread rudax_load_progress;
 %nothread rudax_session_get;
 %nothread rudax_model_get;

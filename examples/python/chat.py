@@ -204,6 +204,8 @@ def main():
         return 1
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # else the model would take its place
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")
     sys.stdout.reconfigure(encoding="utf-8")
     options = parse(sys.argv[1:])
     interrupt = Interrupt()
@@ -227,7 +229,7 @@ def main():
                     begin = "\r" if progress else ""  # over the progress
                     about = f"{begin}{model.name}: {model.architecture}, {size}, {where}, {took}\n"
                     print(about, file=sys.stderr)
-                messages = [{"role": "system", "content": options["system"]}] if options["system"] else []
+                messages = [{"role": "system", "content": options["system"]}] if options["system"] is not None else []
                 if options["prompt"] is not None:
                     messages.append({"role": "user", "content": options["prompt"]})
                     return answer(session, messages, options, interrupt)

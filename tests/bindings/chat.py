@@ -11,6 +11,7 @@ import sys
 RUNS = [
     (["--prompt", "What is a tensor?", "--max-tokens", "24"], None, 0),
     (["--prompt", "Grüße, 世界 🙂", "--system", "Be brief.", "--max-tokens", "12"], None, 0),
+    (["--prompt", "What is a tensor?", "--system", "", "--max-tokens", "24"], None, 0),
     (
         ["--prompt", "the", "--max-tokens", "40", "--temperature", "0.9", "--top-k", "30", "--top-p", "0.95"]
         + ["--min-p", "0.01", "--repetition-penalty", "1.1", "--seed", "18446744073709551615"],

@@ -30,22 +30,22 @@ def check(condition, what):
 def lost_output(language, start, environment):
     """A full disk and a closed stdout are told, a reader that leaves is not."""
 
-    def run(command, options, **place):
+    def run(options, **place):
         done = subprocess.run([*start, *options], env=environment, input=b"a\nb\n", stderr=subprocess.PIPE, **place)
         return done.returncode, done.stderr.decode()
 
     for options in (["--quiet"], ["--quiet", "--prompt", "a"], ["--help"]):
         with open("/dev/full", "wb") as full:
-            code, told = run(start, options, stdout=full)
+            code, told = run(options, stdout=full)
         check(code == 1, f"{language} {options}, a full disk: {code}, {told!r}")
         check(told.startswith("ruda-chat: stdout: ") and told.count("\n") == 1, f"{language}, a full disk: {told!r}")
         reader, writer = os.pipe()
         os.close(reader)
-        code, told = run(start, options, stdout=writer)
+        code, told = run(options, stdout=writer)
         os.close(writer)
         check(code in (141, -signal.SIGPIPE) and told == "", f"{language} {options}, no reader: {code}, {told!r}")
     if language != "csharp":  # mono opens /dev/null in its place
-        code, told = run(start, ["--quiet"], preexec_fn=lambda: os.close(1))
+        code, told = run(["--quiet"], preexec_fn=lambda: os.close(1))
         check(code == 1 and "stdout" in told, f"{language}, stdout closed: {code}, {told!r}")
 
 
@@ -65,6 +65,14 @@ def no_file(language, start, environment):
     told = r"ruda-chat: stdin: Is a directory\n" if language != "python" else r".*<stdin> is a directory[\s\S]*"  # its own words
     found = (done.returncode, done.stdout, done.stderr.decode())
     check(found[:2] == (1, b"") and re.fullmatch(told, found[2]), f"{language}, a directory as stdin: {found}")
+
+
+def nothing_told(start, environment):
+    """Without a stderr the answer is the same."""
+    place = {"env": environment, "stdout": subprocess.PIPE, "timeout": SECONDS}
+    asked = [*start, "--prompt", "a", "--max-tokens", "4"]
+    told, untold = (subprocess.run(asked, stderr=subprocess.DEVNULL, preexec_fn=act, **place) for act in (None, lambda: os.close(2)))
+    check((untold.returncode, untold.stdout) == (0, told.stdout), f"{start}, stderr closed: {untold}, expected {told}")
 
 
 def counts(language, start, environment):
@@ -183,6 +191,8 @@ def main():
         lost_output(language, start, environment)
         no_questions(start, environment)
         no_file(language, start, environment)
+        if language in STOPS:
+            nothing_told(start, environment)
         interrupts(language, start, environment)
         told[language] = counts(language, start, environment)
     check(len(set(told.values())) == 1 and "(stopped at --max-tokens)" in told["c"], f"not the same: {told}")

@@ -13,6 +13,7 @@ import sys
 
 # Refused by the library, in words of its own.
 OF_THE_LIBRARY = {"too far", "unbound", "too few bytes", "file", "name in a file", "view", "overflow of a dtype", "operand"}
+OF_THE_LIBRARY |= {"variables", "kernel"}
 
 
 def run(root, build, language, program, model):

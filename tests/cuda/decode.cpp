@@ -6,6 +6,7 @@
 // zero and the chosen tokens follow a rule of the test.
 #include "cuda/fake_runtime.hpp"
 #include "device/device.hpp"
+#include "support/answers.hpp"
 #include "support/objects.hpp"
 #include "support/paged.hpp"
 
@@ -81,13 +82,7 @@ struct Chat {
     status = ruda_session_next(session, &token);
     return token;
   }
-  std::vector<int32_t> tokens() {
-    std::vector<int32_t> list(4096);
-    uint64_t count = 0;
-    MUST(ruda_session_tokens(session, list.data(), list.size(), &count));
-    list.resize(count);
-    return list;
-  }
+  std::vector<int32_t> tokens() { return tokens_of(session); }
   ruda_store store = nullptr;
   ruda_model model = nullptr;
   ruda_session session = nullptr;
@@ -309,20 +304,9 @@ RUDA_TEST(ends_of_a_device_loop) {
 RUDA_TEST(cancel_of_a_device_loop) {
   Chat chat(env);
   chat.prompt({1, 2, 3});
-  struct State {
-    ruda_cancel cancel = nullptr;
-    int left = 6;
-  } state;
-  MUST(ruda_cancel_create(&state.cancel));
-  ruda_generate_options options = RUDA_GENERATE_OPTIONS_INIT;
+  CancelAfter six(6);
+  ruda_generate_options options = six.options();
   options.max_new_tokens = 50;
-  options.cancel = state.cancel;
-  options.user = &state;
-  options.on_text = [](void* user, const char*, uint64_t, int32_t) -> int32_t {
-    auto& s = *static_cast<State*>(user);
-    if (--s.left == 0) ruda_cancel_request(s.cancel);
-    return 0;
-  };
   uint32_t finish = 0;
   std::vector<int32_t> expected{1, 2, 3, 0};
   while (expected.size() < 9) expected.push_back(rule(expected.back()));
@@ -331,12 +315,11 @@ RUDA_TEST(cancel_of_a_device_loop) {
     CHECK(status == RUDA_E_CANCELLED, "call %d gave %s", i, ruda_status_name(status));
     CHECK(chat.tokens() == expected, "call %d: %zu tokens", i, chat.tokens().size());
   }
-  MUST(ruda_cancel_reset(state.cancel));
+  MUST(ruda_cancel_reset(options.cancel));
   options.max_new_tokens = 3;
   MUST(ruda_session_generate(chat.session, &options, &finish));
   for (int i = 0; i < 3; ++i) expected.push_back(rule(expected.back()));
   CHECK(chat.tokens() == expected, "the tokens after a cancelled answer are others");
-  ruda_release(state.cancel);
 }
 
 RUDA_TEST(faults_of_a_device_loop) {

@@ -2,6 +2,7 @@
 // processes.
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/child.hpp"
+#include "support/answers.hpp"
 #include "support/objects.hpp"
 #include "support/op_run.hpp"
 #include "support/paged.hpp"
@@ -250,52 +251,35 @@ RUDA_TEST(answer_that_is_cancelled) {
   ruda_model model = nullptr;
   MUST(ruda_store_open(path, nullptr, &store));
   MUST(ruda_model_load(env.context, store, nullptr, &model));
-  struct State {
-    ruda_cancel cancel = nullptr;
-    int left = 0;
-  } state;
-  MUST(ruda_cancel_create(&state.cancel));
-  ruda_generate_options options = RUDA_GENERATE_OPTIONS_INIT;
-  options.cancel = state.cancel;
-  options.user = &state;
-  options.on_text = [](void* user, const char*, uint64_t, int32_t) -> int32_t {
-    auto& s = *static_cast<State*>(user);
-    if (--s.left == 0) ruda_cancel_request(s.cancel);
-    return 0;
-  };
-  const auto tokens = [](ruda_session session) {
-    std::vector<int32_t> list(4096);
-    uint64_t count = 0;
-    MUST(ruda_session_tokens(session, list.data(), list.size(), &count));
-    list.resize(count);
-    return list;
-  };
   const int32_t prompt[] = {5, 6, 7};
   uint32_t finish = 0;
   ruda_session whole = nullptr;
   MUST(ruda_session_create(model, nullptr, &whole));
   MUST(ruda_session_prompt(whole, prompt, 3, nullptr, nullptr, nullptr));
+  CancelAfter cancel(0);  // not before it is told to
+  ruda_generate_options options = cancel.options();
   options.max_new_tokens = 24;
   MUST(ruda_session_generate(whole, &options, &finish));
-  const auto want = tokens(whole);
+  const auto want = tokens_of(whole);
+  CHECK(want.size() > 3 + 7, "an answer of %zu tokens, which is too short to cancel", want.size() - 3);
   for (const size_t after : {size_t(1), size_t(2), size_t(7)}) {
-    if (want.size() < 3 + after + 1) continue;  // the model ended its answer before
+    if (want.size() < 3 + after + 1) continue;
     ruda_session session = nullptr;
     MUST(ruda_session_create(model, nullptr, &session));
     MUST(ruda_session_prompt(session, prompt, 3, nullptr, nullptr, nullptr));
-    state.left = int(after);
+    cancel.left = int(after);
     const ruda_status status = ruda_session_generate(session, &options, &finish);
     CHECK(status == RUDA_E_CANCELLED, "%s after %zu tokens", ruda_status_name(status), after);
-    CHECK(tokens(session) == std::vector<int32_t>(want.begin(), want.begin() + 3 + long(after)),
+    CHECK(tokens_of(session) == std::vector<int32_t>(want.begin(), want.begin() + 3 + long(after)),
           "a session that was cancelled after %zu tokens holds others", after);
-    MUST(ruda_cancel_reset(state.cancel));
+    MUST(ruda_cancel_reset(cancel.token));
     options.max_new_tokens = want.size() - 3 - after;
     MUST(ruda_session_generate(session, &options, &finish));
-    CHECK(tokens(session) == want, "another answer after a cancel at token %zu", after);
+    CHECK(tokens_of(session) == want, "another answer after a cancel at token %zu", after);
     options.max_new_tokens = 24;
     ruda_release(session);
   }
-  release({whole, state.cancel, model, store});
+  release({whole, model, store});
 }
 
 RUDA_TEST(memory_runs_out_and_comes_back) {

@@ -116,7 +116,9 @@ namespace Ruda {
     }
 
     public override string ToString() {
-      return !given || byName ? name ?? "" : (known.Contains((long)number) ? Enum.ToObject(typeof(T), (long)number) : number).ToString();
+      if (!given || byName) return name ?? "";
+      bool named = number <= uint.MaxValue && known.Contains((long)number);
+      return named ? Enum.ToObject(typeof(T), (long)number).ToString() : number.ToString();
     }
   }
 }

@@ -167,7 +167,7 @@ namespace Ruda {
     /// <summary>Ends the thread after a last fetch.</summary>
     public void Dispose() {
       ended.Set();
-      thread.Join();
+      if (thread != Thread.CurrentThread) thread.Join();
       Fetch();
     }
   }

@@ -3,6 +3,7 @@
 using System;
 using System.Collections.Generic;
 using System.Text;
+using System.Text.RegularExpressions;
 using Ruda.Interop;
 
 namespace Ruda {
@@ -310,8 +311,23 @@ namespace Ruda {
         throw new ArgumentException(name + " is " + value + ", expected a double or an integer up to " + long.MaxValue, name);
       if (value is bool || value is Enum || (value.GetType().IsPrimitive && !(value is char)))
         return Convert.ToInt64(value);
-      throw new ArgumentException(name + " is a " + value.GetType().Name +
-                                  ", expected a tensor, another object of the library or a number", name);
+      throw WrongKind(name, value, "a tensor, another object of the library or a number");
+    }
+
+    static ArgumentException WrongKind(string name, object value, string expected) {
+      string type = value.GetType().Name;
+      string article = "AEIO".IndexOf(type[0]) >= 0 ? "an " : "a ";
+      string shape = value is Tensor ? " of shape [" + string.Join(", ", ((Tensor)value).Shape) + "]" : "";
+      return new ArgumentException(name + " is " + article + type + shape + ", expected " + expected, name);
+    }
+
+    // What the library says of an operand that is bound by another kind.
+    static readonly Regex bindError = new Regex(@"bindings\[\d+\] \((\w+)\): kind is \d+, expected (\d)");
+
+    static string Expected(string name, BindKind kind) {
+      if (kind == BindKind.Tensor) return "a tensor";
+      if (kind != BindKind.Handle) return "a number";
+      return name == "schedule" ? "a PagedSchedule" : "another object of the library";
     }
 
     /// <summary>Runs the plan. Values are tensors, other objects of the library, integers and doubles, by the
@@ -344,10 +360,17 @@ namespace Ruda {
         }
       }
       long[] numbers = values.ToArray();
-      Hold.During(patches, numbers, () => {
-        RudaNative.rudax_plan_execute(H, Need.H("stream", stream), Need.Free("workspace", workspace, WorkspaceHandle.Null), numbers,
-                                      (uint)numbers.Length, Need.Free("cancel", cancel, CancelHandle.Null), timeoutNs);
-      });
+      try {
+        Hold.During(patches, numbers, () => {
+          RudaNative.rudax_plan_execute(H, Need.H("stream", stream), Need.Free("workspace", workspace, WorkspaceHandle.Null), numbers,
+                                        (uint)numbers.Length, Need.Free("cancel", cancel, CancelHandle.Null), timeoutNs);
+        });
+      } catch (RudaException error) {
+        Match wrong = bindError.Match(error.Message);
+        if (!wrong.Success) throw;
+        string name = wrong.Groups[1].Value;
+        throw WrongKind(name, operands[name], Expected(name, (BindKind)int.Parse(wrong.Groups[2].Value)));
+      }
     }
   }
 }

@@ -84,7 +84,8 @@ namespace Ruda {
     }
 
     internal override string Describe() {
-      return "of " + Pages + " pages of " + PageSize + " tokens, " + Sequences + " sequences, " + Queries + " queries";
+      return "of " + Need.Counted(Pages, "page") + " of " + Need.Counted(PageSize, "token") + ", " +
+             Need.Counted(Sequences, "sequence") + ", " + (Queries == 1 ? "1 query" : Queries + " queries");
     }
 
     public long PageSize {

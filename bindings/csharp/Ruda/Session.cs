@@ -118,7 +118,7 @@ namespace Ruda {
     }
 
     internal override string Describe() {
-      return "of " + VocabSize + " tokens";
+      return "of " + Need.Counted(VocabSize, "token");
     }
 
     public int VocabSize {
@@ -239,6 +239,7 @@ namespace Ruda {
       uint slot = TakeSlot();
       try {
         ModelHandle made = null;
+        RudaNative.rudax_load_begin(slot);
         if (progress == null) {
           RudaNative.rudax_model_load(Need.H("context", context), Need.H("store", store), slot, out made);
           return new Model(made);
@@ -288,7 +289,7 @@ namespace Ruda {
     }
 
     internal override string Describe() {
-      return Name + " (" + Architecture + ", " + LayerCount + " layers, " + WeightBytes + " bytes)";
+      return Name + " (" + Architecture + ", " + Need.Counted(LayerCount, "layer") + ", " + Need.Counted(WeightBytes, "byte") + ")";
     }
 
     public string Architecture {
@@ -528,7 +529,7 @@ namespace Ruda {
     }
 
     internal override string Describe() {
-      return "with " + TokenCount + " of " + TokenCapacity + " tokens";
+      return "with " + TokenCount + " of " + Need.Counted(TokenCapacity, "token");
     }
 
     public long TokenCount {

@@ -134,6 +134,13 @@ def optional(value, kind, name):
     return None if value is None else given(value, kind, name)
 
 
+def needed_text(name, value):
+    """A text that is no option: None, which the raw functions take for NULL, is refused."""
+    if value is None:
+        raise TypeError(f"{name} is None, expected a text")
+    return value
+
+
 def context_handle(context):
     return given(context, "context", "context")
 
@@ -164,7 +171,7 @@ class Context(Handle):
     tensors and workspaces, 0 = no limit; what counts are whole blocks, each of 256 bytes or more and up to a
     quarter larger than asked for."""
 
-    __slots__ = ("_stream",)
+    __slots__ = ("_streams",)  # the default one by the key 0, once a call needed it
 
     def __init__(
         self,
@@ -187,23 +194,26 @@ class Context(Handle):
                 backend, device, host_threads, log_level, plan_cache_capacity, memory_limit
             )
         )
-        self._context, self._stream = None, None
+        self._context, self._streams = None, {}
 
     def _default_stream(self, operands=()):
-        stream = self._stream
+        stream = self._streams.get(0)
         if stream is None:
             context = self._h
             if self.closed:  # its tensors live on: any of them leads to it
-                tensor = next(o for o in operands if isinstance(o, Handle) and o.KIND == "tensor")
+                tensor = next((o for o in operands if isinstance(o, Handle) and o.KIND == "tensor"), None)
+                if tensor is None:
+                    self._open()
                 context = _raw.ruda_tensor_get_context(tensor._h)
-            stream = self._stream = _raw.ruda_stream_create(context, 0)
+            # Of several threads that come here at once one makes the stream of all.
+            stream = self._streams.setdefault(0, _raw.ruda_stream_create(context, 0))
         return stream
 
     def close(self):
         """Releases the context; what was made from it lives on until it is closed or dropped itself."""
-        if self._stream is not None:
-            _raw._close(self._stream)
-            self._stream = None
+        stream = self._streams.pop(0, None)
+        if stream is not None:
+            _raw._close(stream)
         super().close()
         take_returned()
 

@@ -7,7 +7,18 @@ import re
 
 from ._load import _raw
 from ._constants import Backend, BindKind, Status
-from ._core import Handle, _classes as classes, context_handle, given, op_stream, optional, read_text, register, wrap
+from ._core import (
+    Handle,
+    _classes as classes,
+    context_handle,
+    given,
+    needed_text,
+    op_stream,
+    optional,
+    read_text,
+    register,
+    wrap,
+)
 from ._errors import ArgumentError
 from ._numbers import (
     LEAST_I64,
@@ -288,4 +299,4 @@ def op_names():
 def op_kernels(op, backend=Backend.CPU):
     """The kernels of an operator on a backend, a Backend, its number or its name, best first."""
     backend = choice("backend", backend, Backend)
-    return read_text(lambda text: _raw.ruda_op_kernels(op, backend, text)).split()
+    return read_text(lambda text: _raw.ruda_op_kernels(needed_text("op", op), backend, text)).split()

@@ -16,7 +16,7 @@ import time
 
 from . import _raw
 from ._constants import ChatFlags, DType, EncodeFlags, Finish, Status
-from ._core import Handle, context_handle, given, op_stream, optional, read_text, register, wrap
+from ._core import Handle, context_handle, given, needed_text, op_stream, optional, read_text, register, wrap
 from ._errors import ArgumentError, CancelledError, Error, FileError, UnsupportedError, renamed
 from ._numbers import check_range, counted, described, integers
 from ._stops import StopText, check_count
@@ -42,6 +42,8 @@ def pack_messages(messages):
     packed = bytearray()
     if isinstance(messages, (str, bytes, dict)):
         raise TypeError("messages is one message, expected a list of them")
+    if not hasattr(messages, "__iter__"):
+        raise TypeError(f"messages is {described(messages)}, expected a list")
     for i, message in enumerate(messages):
         try:
             pair = tuple(message) if isinstance(message, (tuple, list)) else (message["role"], message["content"])
@@ -87,7 +89,7 @@ class Store(Handle):
 
     def find(self, name):
         """The index of a tensor."""
-        return _raw.ruda_store_find(self._h, name)
+        return _raw.ruda_store_find(self._h, needed_text("name", name))
 
     def tensor(self, context, name):
         """A read-only tensor on the file's own bytes; name or index. Contexts that compute in host memory."""
@@ -208,6 +210,7 @@ class Model(Handle):
         except IndexError:
             raise RuntimeError("64 models are being loaded already, expected at most 64 at once") from None
         try:
+            _raw.rudax_load_begin(slot)
             if progress is None:
                 capsule = _raw.rudax_model_load(context_handle(context), store._h, slot)
             else:
@@ -546,7 +549,7 @@ class Session(Handle):
         if vocab_size is None:
             vocab_size = self._vocab_size
         try:
-            check_range("vocab_size", operator.index(vocab_size), 0, 0x7FFFFFFF)
+            vocab_size = check_range("vocab_size", operator.index(vocab_size), 0, 0x7FFFFFFF)
         except TypeError:
             raise TypeError(f"vocab_size is {vocab_size!r}, expected an integer") from None
         made = array.array("f", bytes(4 * vocab_size))

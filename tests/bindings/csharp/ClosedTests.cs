@@ -118,6 +118,9 @@ static class ClosedTests {
       using (Plan plan = Plans.Unary(context, x, Unary.Neg)) Test.Equal(plan.ToString(), "Plan unary by " + plan.Kernel, "plan");
       Test.Equal(new PagedSchedule(context, 2, 4, 1, 1, 2).ToString(),
                  "PagedSchedule of 4 pages of 2 tokens, 0 sequences, 0 queries", "schedule");
+      PagedSchedule one = new PagedSchedule(context, 1, 1, 1, 1, 1);
+      one.Set(stream, new[] { new[] { 0 } }, new[] { 1 }, new[] { 0 }, new[] { 0 });
+      Test.Equal(one.ToString(), "PagedSchedule of 1 page of 1 token, 1 sequence, 1 query", "one of each");
     }
   }
 

@@ -3,6 +3,7 @@
 using System;
 using System.Collections.Generic;
 using System.Linq;
+using System.Threading;
 using Ruda;
 
 static class CoreTests {
@@ -22,9 +23,25 @@ static class CoreTests {
         Test.Equal(c.LiveObjects, 1L, "live objects");
       }
       c.SetLogLevel(LogLevel.Debug);
-      Test.Check(c.DrainLog().Count >= 0, "log");
+      Operand row = new Operand(DType.F32, new long[] { 4 });
+      Plans.Softmax(c, row).Dispose();
+      Test.Check(c.DrainLog().Count > 0, "log");
       Test.Equal(c.DrainLog().Count, 0, "log after a drain");
-      using (new LogDrain(c, line => Test.Check(line.Length > 0, "a line of the log"), 1)) new Tensor(c, DType.F32, 4).Dispose();
+      int heard = 0;
+      using (new LogDrain(c, line => heard += line.Length > 0 ? 1 : 0, 1)) Plans.Softmax(c, row).Dispose();
+      Test.Check(heard > 0, "lines of the log");
+      // Who is told may end it.
+      using (ManualResetEventSlim made = new ManualResetEventSlim(), ended = new ManualResetEventSlim()) {
+        LogDrain drain = null;
+        drain = new LogDrain(c, line => {
+          made.Wait();
+          drain.Dispose();
+          ended.Set();
+        }, 1);
+        made.Set();
+        Plans.Softmax(c, row).Dispose();
+        Test.Check(ended.Wait(10000), "a drain that its consumer ends");
+      }
     }
     Test.Equal(Context.DeviceCount(Backend.Cpu), 1, "devices");
     Test.Check(Plan.OpNames().Contains("rms_norm"), "operators");

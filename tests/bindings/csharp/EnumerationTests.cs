@@ -7,11 +7,6 @@ using Ruda;
 static class EnumerationTests {
   const string Saturate = "expected one of Overflow: default, saturate, nonfinite";
 
-  static void Fails(string text, Action action) {
-    RudaException error = Test.Throws<RudaException>(action, text);
-    if (error != null) Test.Check(error.Message.Contains(text), error.Message + ", expected " + text);
-  }
-
   public static void Values() {
     using (Context c = new Context(Backend.Cpu)) using (Stream s = new Stream(c)) {
       Tensor x = Tensor.From(s, c, new float[] { 1, -2 }, 2), y = new Tensor(c, DType.F32, 2);
@@ -38,6 +33,7 @@ static class EnumerationTests {
       Test.Equal((uint)RopePairing.Interleaved, (uint)Rope.Interleaved, "one prefix");
       Test.Equal((uint)Splits.Auto, uint.MaxValue, "splits");
       Test.Equal(((Choice<Unary>)Unary.Neg).ToString(), "Neg", "text");
+      Test.Equal(((Choice<Unary>)ulong.MaxValue).ToString(), ulong.MaxValue.ToString(), "text of what is none");
     }
   }
 
@@ -69,7 +65,7 @@ static class EnumerationTests {
         Plans.Reduce(c, x, Reduce.Sum, y, keepdims: keepdims).Dispose();
       Plans.Reduce(c, x, "sum", y, keepdims: true).Dispose();
       Plans.Reduce(c, x, "sum", y, keepdims: 1).Dispose();
-      Fails("reduce: keepdims is 2", () => Plans.Reduce(c, x, "sum", y, keepdims: 2));
+      ArgumentTests.Fails("reduce: keepdims is 2", () => Plans.Reduce(c, x, "sum", y, keepdims: 2));
       PagedSchedule schedule = new PagedSchedule(c, 2, 2, 1, 1, 1);
       schedule.Set(s, new[] { new[] { 1 } }, new[] { 2 }, new[] { 0 }, new[] { 1 });
       Tensor q = new Tensor(c, DType.F32, 1, 1, 1).Fill(s, 1), keys = new Tensor(c, DType.F32, 2, 2, 1, 1).Fill(s, 3);
@@ -114,12 +110,12 @@ static class EnumerationTests {
       ArgumentTests.Refuses("shift_left, shift_right", () => Ops.Binary(s, x, x, "plus"));
       ArgumentTests.Refuses("activation is 9, expected one of Activation: none, relu, gelu, gelu_tanh, silu",
                             () => Ops.Matmul(s, x.View(2, 1), x.View(1, 2), activation: 9));
-      Fails("binary: op is 999, expected one of Binary: add, sub, ",
+      ArgumentTests.Fails("binary: op is 999, expected one of Binary: add, sub, ",
             () => new PlanBuilder("binary").Set("a", x).Set("op", 999L).Create(c));
-      Fails("binary: op is \"z\", expected one of Binary: add, ",
+      ArgumentTests.Fails("binary: op is \"z\", expected one of Binary: add, ",
             () => new PlanBuilder("binary").Set("a", x).Set("op", "z").Create(c));
-      Fails("copy: overflow is \"clip\", " + Saturate, () => new PlanBuilder("copy").Set("x", x).Set("overflow", "clip").Create(c));
-      Fails("copy: overflow cannot hold a value of kind number, " + Saturate,
+      ArgumentTests.Fails("copy: overflow is \"clip\", " + Saturate, () => new PlanBuilder("copy").Set("x", x).Set("overflow", "clip").Create(c));
+      ArgumentTests.Fails("copy: overflow cannot hold a value of kind number, " + Saturate,
             () => new PlanBuilder("copy").Set("x", x).Set("overflow", 1.0).Create(c));
       foreach (bool wrong in new[] { true, false }) {
         Fails("binary: op cannot hold a value of kind bool, expected one of Binary: add, ",
@@ -139,6 +135,9 @@ static class EnumerationTests {
                             () => new Context(Backend.Cpu, logLevel: (LogLevel)7));
       ArgumentTests.Refuses("intervalMilliseconds is -5, expected 0 to 2147483647", () => new LogDrain(c, line => {}, -5));
       ArgumentTests.Refuses("level is 0, expected one of LogLevel: error", () => c.SetLogLevel(0));
+      Operand q = new Operand("f32", new long[] { 1, 1, 8 }), cache = new Operand("f32", new long[] { 1, 4, 1, 8 });
+      ArgumentTests.Refuses("splits is -1, expected one of Splits: auto, or a number from 0 to 4294967295",
+                            () => Plans.PagedAttention(c, q, cache, cache, 1, splits: -1));
     }
   }
 }

@@ -56,6 +56,12 @@ static class Texts {
     Say("no message", () => session.PromptChat(new ChatMessage[0]));
     Say("size of the vocabulary", () => session.Logits(-1));
     Say("too far", () => session.Rewind(1 << 20));
+    Say("absent text", () => Plan.OpKernels(null));
+    Say("absent name", () => store.Find(null));
+    Say("absent messages", () => session.PromptChat(null));
+    Say("sampling", () => session.SetSampling(new Sampling { TopP = 2 }));
+    Say("variables", () => session.PromptChat(question, variables: "3"));
+    Say("kernel", () => Plans.Softmax(c, x, options: new PlanOptions { Kernel = "cpu/none" }));
     Say("text of a name", () => Plan.OpKernels("copy\0"));
     Say("function", () => Ops.Binary(s, x, x, 999));
     Say("function below", () => Ops.Binary(s, x, x, -1));
@@ -76,6 +82,9 @@ static class Texts {
     Say("page", () => schedule.Set(s, new[] { new long[] { -2 } }, one, zero, zero));
     Say("length", () => schedule.Set(s, new[] { zero }, new long[] { -1 }, zero, zero));
     Say("operand", () => plan.Execute(s, new Dictionary<string, object> { { "z", x } }));
+    Tensor y = new Tensor(c, DType.F32, 2);
+    Say("kind of an operand", () => plan.Execute(s, new Dictionary<string, object> { { "a", c }, { "y", y }, { "scalar", 1.0 } }));
+    Say("number as a tensor", () => plan.Execute(s, new Dictionary<string, object> { { "a", x }, { "y", y }, { "scalar", x } }));
     Say("unbound", () => plan.Execute(s, new Dictionary<string, object> { { "a", x } }));
     Say("exact fill", () => new Tensor(c, DType.I64, 1).Fill(s, (1L << 60) + 1));
     Say("elements", () => x.Read<double>(s, new double[2]));

@@ -24,6 +24,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.LongStream;
 
 final class ArgumentTests {
   private ArgumentTests() {}
@@ -146,6 +147,13 @@ final class ArgumentTests {
           () -> schedule.set(s, new long[][] {{0}, {-2}}, lengths, ids, positions));
       refuses("tables[1] is null", () -> schedule.set(s, new long[][] {{0}, null}, lengths, ids, positions));
       refuses("lengths is null", () -> schedule.set(s, tables, null, ids, positions));
+      int many = 20000;
+      long[] each = LongStream.range(0, many).toArray(), zeros = new long[many], ones = new long[many];
+      Arrays.fill(ones, 1);
+      try (PagedSchedule large = new PagedSchedule(c, 1, many, many, many, 1)) {
+        large.set(s, Arrays.stream(each).mapToObj(page -> new long[] {page}).toArray(long[][]::new), ones, each, zeros);
+        Tests.equal(large.sequences(), (long) many, "many sequences");
+      }
     }
   }
 

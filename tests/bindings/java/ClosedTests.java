@@ -153,6 +153,9 @@ final class ClosedTests {
       }
       Tests.equal(new PagedSchedule(context, 2, 4, 1, 1, 2).toString(),
           "PagedSchedule of 4 pages of 2 tokens, 0 sequences, 0 queries", "schedule");
+      PagedSchedule one = new PagedSchedule(context, 1, 1, 1, 1, 1);
+      one.set(stream, new int[][] {{0}}, new int[] {1}, new int[] {0}, new int[] {0});
+      Tests.equal(one.toString(), "PagedSchedule of 1 page of 1 token, 1 sequence, 1 query", "one of each");
     }
   }
 

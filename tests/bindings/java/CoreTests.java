@@ -23,6 +23,8 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicInteger;
 
 final class CoreTests {
   private CoreTests() {}
@@ -46,8 +48,26 @@ final class CoreTests {
       c.setLogLevel(LogLevel.DEBUG);
       List<String> lines = Collections.synchronizedList(new ArrayList<>());
       try (LogDrain drain = new LogDrain(c, lines::add, 1)) {
-        new Tensor(c, DType.F32, 4).close();
+        new PlanBuilder("softmax").set("x", new TensorDesc(DType.F32, 4)).create(c).close();
       }
+      Tests.check(!lines.isEmpty(), "lines of the log");
+      // Who is told is not interrupted, which would close a channel that it writes to; it may end the drain.
+      Semaphore hearing = new Semaphore(0);
+      AtomicInteger interrupted = new AtomicInteger();
+      LogDrain[] drains = new LogDrain[1];
+      drains[0] = new LogDrain(c, line -> {
+        hearing.release();
+        try {
+          Thread.sleep(100);
+        } catch (InterruptedException error) {
+          interrupted.incrementAndGet();
+        }
+        drains[0].close();
+      }, 50);
+      new PlanBuilder("softmax").set("x", new TensorDesc(DType.F32, 5)).create(c).close();
+      hearing.acquireUninterruptibly();
+      drains[0].close();
+      Tests.equal(interrupted.get(), 0, "a consumer at work when the drain is closed");
       Tests.equal(c.drainLog().size(), 0, "log after a drain");
     }
     Tests.equal(Context.deviceCount(Backend.CPU), 1, "devices");

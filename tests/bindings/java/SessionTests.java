@@ -51,8 +51,8 @@ final class SessionTests {
       Tests.equal(new String(tokenizer.tokenText(end), StandardCharsets.UTF_8), "<|im_end|>", "text");
       String text = tokenizer.render(List.of(new ChatMessage("user", null)), ChatFlags.NO_GENERATION_PROMPT, null, null);
       Tests.check(text.contains("user\n<|im_end|>"), "no content");
-      refuses("role holds a NUL at index 1, expected none", () -> new ChatMessage("a\0b", ""));
-      refuses("role is null, expected a text", () -> new ChatMessage(null, ""));
+      ArgumentTests.refuses("role holds a NUL at index 1, expected none", () -> new ChatMessage("a\0b", ""));
+      ArgumentTests.refuses("role is null, expected a text", () -> new ChatMessage(null, ""));
     }
   }
 
@@ -188,27 +188,22 @@ final class SessionTests {
     }
   }
 
-  private static void refuses(String text, Tests.Action action) {
-    IllegalArgumentException error = Tests.expectThrows(IllegalArgumentException.class, action, text);
-    if (error != null) Tests.check(error.getMessage().contains(text), error.getMessage() + ", expected " + text);
-  }
-
   private static void faults(Model model, Session session) {
-    refuses("stops[1] is empty, expected a text of one character or more", () -> session.generate(1, List.of("a", ""), null));
-    refuses("stops[0] is null, expected a text", () -> session.chat(QUESTION, 1, Arrays.asList((String) null), null));
-    refuses("stops is null", () -> session.generate(1, null, null));
-    refuses("messages is null, expected a list", () -> session.promptChat(null, null));
-    refuses("messages[0] is null, expected a chat message", () -> session.promptChat(Arrays.asList((ChatMessage) null), null));
-    refuses("tokens is null, expected a list", () -> session.prompt((int[]) null, null));
-    refuses("text is null", () -> session.prompt((String) null, null));
-    refuses("count is -1, expected 0 to " + session.tokenCount() + ", the tokens that the session holds", () -> session.rewind(-1));
-    refuses("vocabSize is -1, expected 0 to 2147483647", () -> session.logits(-1));
-    refuses("tokenCapacity is -1, expected 0 to 9223372036854775807", () -> new Session(model, -1, 0, 0));
-    refuses("batchTokens is -1, expected 0 to 2147483647", () -> new Session(model, 0, 0, -1));
-    refuses("text is null", () -> model.tokenizer().encode(null));
+    ArgumentTests.refuses("stops[1] is empty, expected a text of one character or more", () -> session.generate(1, List.of("a", ""), null));
+    ArgumentTests.refuses("stops[0] is null, expected a text", () -> session.chat(QUESTION, 1, Arrays.asList((String) null), null));
+    ArgumentTests.refuses("stops is null", () -> session.generate(1, null, null));
+    ArgumentTests.refuses("messages is null, expected a list", () -> session.promptChat(null, null));
+    ArgumentTests.refuses("messages[0] is null, expected a chat message", () -> session.promptChat(Arrays.asList((ChatMessage) null), null));
+    ArgumentTests.refuses("tokens is null, expected a list", () -> session.prompt((int[]) null, null));
+    ArgumentTests.refuses("text is null", () -> session.prompt((String) null, null));
+    ArgumentTests.refuses("count is -1, expected 0 to " + session.tokenCount() + ", the tokens that the session holds", () -> session.rewind(-1));
+    ArgumentTests.refuses("vocabSize is -1, expected 0 to 2147483647", () -> session.logits(-1));
+    ArgumentTests.refuses("tokenCapacity is -1, expected 0 to 9223372036854775807", () -> new Session(model, -1, 0, 0));
+    ArgumentTests.refuses("batchTokens is -1, expected 0 to 2147483647", () -> new Session(model, 0, 0, -1));
+    ArgumentTests.refuses("text is null", () -> model.tokenizer().encode(null));
     Sampling sampling = new Sampling();
     sampling.topK = -1;
-    refuses("topK is -1, expected 0 to 2147483647", () -> session.setSampling(sampling));
+    ArgumentTests.refuses("topK is -1, expected 0 to 2147483647", () -> session.setSampling(sampling));
   }
 
   public static void progress() {

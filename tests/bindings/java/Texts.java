@@ -12,6 +12,7 @@ import io.ruda.Overflow;
 import io.ruda.PagedSchedule;
 import io.ruda.Plan;
 import io.ruda.PlanBuilder;
+import io.ruda.Sampling;
 import io.ruda.Session;
 import io.ruda.Store;
 import io.ruda.Stream;
@@ -76,6 +77,16 @@ final class Texts {
     say("no message", () -> session.promptChat(List.of(), null));
     say("size of the vocabulary", () -> session.logits(-1));
     say("too far", () -> session.rewind(1 << 20));
+    say("absent text", () -> Plan.opKernels(null));
+    say("absent name", () -> store.find(null));
+    say("absent messages", () -> session.promptChat(null));
+    say("sampling", () -> {
+      Sampling sampling = new Sampling();
+      sampling.topP = 2;
+      session.setSampling(sampling);
+    });
+    say("variables", () -> session.promptChat(question, 0, null, "3", null));
+    say("kernel", () -> new PlanBuilder("softmax").set("x", x).set("options.kernel", "cpu/none").create(c));
     say("text of a name", () -> Plan.opKernels("copy\0", Backend.CPU));
     say("function", () -> Ops.binary(s, x, x, 999));
     say("function below", () -> Ops.binary(s, x, x, -1));
@@ -96,6 +107,9 @@ final class Texts {
     say("page", () -> schedule.set(s, new long[][] {{-2}}, one, zero, zero));
     say("length", () -> schedule.set(s, table, new long[] {-1}, zero, zero));
     say("operand", () -> plan.execute(s, Map.of("z", x)));
+    Tensor y = new Tensor(c, DType.F32, 2);
+    say("kind of an operand", () -> plan.execute(s, Map.of("a", c, "y", y, "scalar", 1.0)));
+    say("number as a tensor", () -> plan.execute(s, Map.of("a", x, "y", y, "scalar", x)));
     say("unbound", () -> plan.execute(s, Map.of("a", x)));
     say("exact fill", () -> new Tensor(c, DType.I64, 1).fill(s, (1L << 60) + 1));
     say("elements", () -> x.cast(s, DType.F32).toDoubles(s));

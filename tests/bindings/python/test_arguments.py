@@ -106,12 +106,12 @@ class ArgumentTest(unittest.TestCase):
 
     def test_a_long_list_is_quick(self):
         values = [0.5] * 1_000_000
-        began = time.perf_counter()
+        began = time.process_time()
         baseline = array.array("f", values)
-        baseline = time.perf_counter() - began
-        began = time.perf_counter()
+        baseline = time.process_time() - began
+        began = time.process_time()
         made = self.ctx.tensor(values)
-        self.assertLess(time.perf_counter() - began, 20 * baseline + 0.2)
+        self.assertLess(time.process_time() - began, 20 * baseline + 0.2)
         self.assertEqual((made.shape, made[999_999].item()), ((1_000_000,), 0.5))
 
     def test_fill_is_exact(self):

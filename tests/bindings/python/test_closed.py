@@ -115,6 +115,15 @@ class ClosedTest(unittest.TestCase):
         gone.close()
         for call in (lambda: ruda.Stream(gone), lambda: ruda.plans.unary(gone, x=x, op="neg"), lambda: ruda.LogDrain(gone)):
             self.refuses("context", "context", call)
+        # What was made from a closed context lives on; a call that needs a stream of it says why there is none.
+        with ruda.Context("cpu") as ended:
+            mark = ended.event()
+            schedule = ruda.PagedSchedule(
+                ended, page_size=2, pages=4, max_sequences=1, max_queries=1, max_table_pages=2
+            )
+            plan = ruda.plans.unary(ended, x=ruda.TensorDesc((1, 2)), op="neg")
+        for call in (mark.record, schedule.advance, plan.warm):
+            self.refuses("context", call.__qualname__, call)
         event, cancel = self.ctx.event(), ruda.Cancel()
         event.close()
         cancel.close()

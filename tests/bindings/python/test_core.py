@@ -336,6 +336,7 @@ class CoreTest(unittest.TestCase):
         with ruda.LogDrain(ctx, logger, interval=0.01):
             for _ in range(3):
                 ruda.rms_norm(ctx.zeros((1, 8)), ctx.zeros(8), 1e-6)
+        self.assertTrue(keep.lines)
         for name, level, _ in keep.lines:
             self.assertTrue(name.startswith("ruda.test."))
             self.assertLessEqual(level, logging.ERROR)

@@ -7,6 +7,7 @@ import sys
 import threading
 import unittest
 import weakref
+from unittest import mock
 
 import ruda
 
@@ -122,6 +123,20 @@ class LifetimeTest(unittest.TestCase):
             t = ctx.zeros(4)
             run_threads(4, lambda _: t.close())
             self.assertEqual(ctx.live_objects, 1)  # the default stream
+
+    def test_threads_share_a_default_stream(self):
+        """Also where they need it for the first time at once: what one writes the others read in order."""
+        with ruda.Context("cpu") as ctx:
+            t, used = ctx.empty(2), set()
+            create, together = ruda._core._raw.ruda_stream_create, threading.Barrier(4)
+
+            def slow(*arguments):
+                together.wait(10)
+                return create(*arguments)
+
+            with mock.patch.object(ruda._core._raw, "ruda_stream_create", slow):
+                run_threads(4, lambda _: used.add(ruda._core.op_stream(None, t)[0]))
+            self.assertEqual(len(used), 1)
 
     def test_parallel_failures_keep_their_texts(self):
         ctx = ruda.Context("cpu")

@@ -25,6 +25,20 @@ class MessageTest(unittest.TestCase):
         sizes = dict(page_size=0, pages=1, max_sequences=1, max_queries=1, max_table_pages=1)
         self.refuses(ruda.ArgumentError, "ARGUMENT: page_size is 0, expected 1..", ruda.PagedSchedule, self.ctx, **sizes)
         self.refuses(ruda.ArgumentError, "ARGUMENT: batch_tokens is 99999, expected", self.model.session, batch_tokens=99999)
+        x = self.ctx.zeros((1, 4))
+        self.refuses(ruda.Error, 'softmax: kernel is "cpu/none", which', ruda.plans.softmax, self.ctx, x=x, kernel="cpu/none")
+        with self.model.session() as session:
+            self.refuses(ruda.ArgumentError, "ARGUMENT: top_p is 2, expected above 0", session.set_sampling, top_p=2)
+            text = "FORMAT: variables is not a JSON object"
+            self.refuses(ruda.FileError, text, session.prompt_chat, [("user", "x")], variables=3)
+
+    def test_none_is_no_text(self):
+        """Where a text is needed; NULL is a word of C."""
+        with ruda.Store(MODEL) as store, self.model.session() as session:
+            self.refuses(TypeError, "name is None, expected a text", store.find, None)
+            self.refuses(TypeError, "messages is None, expected a list", session.prompt_chat, None)
+            self.refuses(TypeError, "messages is an int, expected a list", self.model.tokenizer.render, 3)
+        self.refuses(TypeError, "op is None, expected a text", ruda.op_kernels, None)
 
     def test_plans(self):
         x = self.ctx.zeros((1, 4))

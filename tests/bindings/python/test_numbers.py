@@ -83,12 +83,12 @@ class NumberTest(unittest.TestCase):
     def test_a_long_list_of_numbers_of_numpy_is_quick(self):
         for values in ([0.5] * 200_000, [7] * 200_000, [True] * 200_000):
             theirs = list(numpy.array(values))
-            began = time.perf_counter()
+            began = time.process_time()  # what other programs take does not count
             made = self.ctx.tensor(values)
-            own = time.perf_counter() - began
-            began = time.perf_counter()
+            own = time.process_time() - began
+            began = time.process_time()
             other = self.ctx.tensor(theirs)
-            self.assertLess(time.perf_counter() - began, 20 * own + 0.2)
+            self.assertLess(time.process_time() - began, 20 * own + 0.2)
             self.assertEqual((other.dtype, other.tobytes()), (made.dtype, made.tobytes()))
 
     @unittest.skipUnless(torch, "PyTorch is not installed")

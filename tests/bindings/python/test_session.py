@@ -4,7 +4,9 @@
 
 import os
 import threading
+import time
 import unittest
+from unittest import mock
 
 import ruda
 from ruda._session import StopText, pack_messages
@@ -285,6 +287,16 @@ class SessionTest(unittest.TestCase):
         self.assertTrue(all(done <= total for done, total in seen))
         self.assertEqual(seen[-1][0], seen[-1][1])
         self.assertGreater(seen[-1][1], 0)
+        # The load before tells nothing of one that has not begun.
+        load, began = ruda._session._raw.rudax_model_load, []
+
+        def late(*arguments):
+            time.sleep(0.2)
+            began.append(True)
+            return load(*arguments)
+
+        with mock.patch.object(ruda._session._raw, "rudax_model_load", late):
+            ruda.Model.load(self.ctx, MODEL, progress=lambda *_: self.assertTrue(began)).close()
         live = self.ctx.live_objects
         with self.assertRaises(KeyError):
             ruda.Model.load(self.ctx, MODEL, progress=lambda done, total: {}[done])

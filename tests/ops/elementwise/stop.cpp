@@ -284,19 +284,22 @@ void check_stops(Env& env, const Case& c) {
     whole = std::min(whole, again);
 
     ruda_exec_opts stop{sizeof stop, 0, nullptr, uint64_t(whole / 8 * 1e9)};
-    double best = 1e9, seconds = 0;
-    for (int i = 0; i < attempts && best > whole / 2; ++i) {
-      const ruda_status status = work.run(&stop, seconds);
-      if (status == RUDA_E_TIMEOUT) best = std::min(best, seconds);
-    }
-    CHECK(best <= whole / 2, "a timeout after %.3f s of %.3f s stopped it after %.3f s", whole / 8, whole,
-          best);
+    double seconds = 0;
+    const auto check_best = [&](const char* what, ruda_status expected, const auto& run) {
+      double best = 1e9;
+      for (int i = 0; i < attempts && best > whole / 2; ++i) {
+        const ruda_status status = run();
+        if (status == expected) best = std::min(best, seconds);
+      }
+      CHECK(best <= whole / 2, "%s after %.3f s of %.3f s stopped it after %.3f s", what, whole / 8, whole,
+            best);
+    };
+    check_best("a timeout", RUDA_E_TIMEOUT, [&] { return work.run(&stop, seconds); });
 
     stop.timeout_ns = 0;
     MUST(ruda_cancel_create(&stop.cancel));
     work.owned.push_back(stop.cancel);
-    best = 1e9;
-    for (int i = 0; i < attempts && best > whole / 2; ++i) {
+    check_best("a token raised", RUDA_E_CANCELLED, [&] {
       MUST(ruda_cancel_reset(stop.cancel));
       std::thread other([&] {
         std::this_thread::sleep_for(std::chrono::duration<double>(whole / 8));
@@ -304,10 +307,8 @@ void check_stops(Env& env, const Case& c) {
       });
       const ruda_status status = work.run(&stop, seconds);
       other.join();
-      if (status == RUDA_E_CANCELLED) best = std::min(best, seconds);
-    }
-    CHECK(best <= whole / 2, "a token raised after %.3f s of %.3f s stopped it after %.3f s", whole / 8,
-          whole, best);
+      return status;
+    });
 
     MUST(ruda_cancel_reset(stop.cancel));
     MUST(work.run(&stop, seconds));

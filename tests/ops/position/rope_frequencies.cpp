@@ -40,7 +40,7 @@ RUDA_TEST(rope_frequencies_check_as_plans) {
       [](auto& p) { p.mscale_all_dim = INFINITY; },
       [](auto& p) { p.seq_len = -1; },
       [](auto& p) { p.scaling = RUDA_ROPE_SCALING_LINEAR; },
-      [](auto& p) { p.scaling = RUDA_ROPE_SCALING_DYNAMIC, p.factor = 2, p.original_positions = 8; },
+      [](auto& p) { p.scaling = RUDA_ROPE_SCALING_DYNAMIC, p.factor = 2; },
       [](auto& p) { p.scaling = RUDA_ROPE_SCALING_YARN, p.factor = 2; },
       [](auto& p) {
         p.scaling = RUDA_ROPE_SCALING_YARN, p.factor = 2, p.original_positions = 8, p.theta = 1;
@@ -79,6 +79,7 @@ RUDA_TEST(rope_frequencies_check_as_plans) {
         const ruda_status want = ruda_rope_plan_create(env.context, &desc, &plan);
         const std::string words = want ? last_message() : "";
         ruda_release(plan);
+        if (!factor_only && head_dim) CHECK((want != RUDA_OK) == (i > 0), "fault %zu is none", i);
         double f[4] = {}, factor = 0;
         const ruda_status got = ruda_rope_frequencies(&p, factor_only ? nullptr : f, head_dim / 2, &factor);
         const std::string said = got ? last_message() : "";

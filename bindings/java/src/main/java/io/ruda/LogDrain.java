@@ -3,12 +3,15 @@
 package io.ruda;
 
 import java.lang.ref.WeakReference;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /** Fetches the log lines of a context on a daemon thread until it is closed or the context is gone. */
 public final class LogDrain implements AutoCloseable {
   private final WeakReference<Context> context;
   private final Consumer<String> consumer;
+  private final CountDownLatch ended = new CountDownLatch(1);
   private final Thread thread;
 
   /** Ten times a second. */
@@ -22,9 +25,9 @@ public final class LogDrain implements AutoCloseable {
     NativeHandle.unsigned("intervalMillis", intervalMillis);
     thread = new Thread(() -> {
       try {
-        do Thread.sleep(intervalMillis);
-        while (fetch());
-      } catch (InterruptedException ended) {
+        while (!ended.await(intervalMillis, TimeUnit.MILLISECONDS) && fetch()) {
+        }
+      } catch (InterruptedException interrupted) {
         Thread.currentThread().interrupt();
       }
     }, "ruda log");
@@ -46,9 +49,9 @@ public final class LogDrain implements AutoCloseable {
   /** Ends the thread after a last fetch. */
   @Override
   public void close() {
-    thread.interrupt();
+    ended.countDown();
     try {
-      thread.join();
+      if (thread != Thread.currentThread()) thread.join();
       fetch();
     } catch (InterruptedException interrupted) {
       Thread.currentThread().interrupt();

@@ -50,6 +50,7 @@ public final class Model extends NativeHandle {
       SLOTS.set(slot);
     }
     try {
+      Raw.rudax_load_begin(slot);
       if (progress == null) return make(context, store, slot);
       return watch(CompletableFuture.supplyAsync(() -> make(context, store, slot)), slot, progress);
     } finally {
@@ -108,7 +109,7 @@ public final class Model extends NativeHandle {
 
   @Override
   String describe() {
-    return name() + " (" + architecture() + ", " + layerCount() + " layers, " + weightBytes() + " bytes)";
+    return name() + " (" + architecture() + ", " + counted(layerCount(), "layer") + ", " + counted(weightBytes(), "byte") + ")";
   }
 
   public String architecture() {

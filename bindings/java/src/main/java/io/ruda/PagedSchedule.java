@@ -4,7 +4,6 @@ package io.ruda;
 
 import io.ruda.internal.Raw;
 import java.util.Arrays;
-import java.util.stream.LongStream;
 
 /**
  * Which pages of a key-value cache hold which tokens, and which queries are asked: what paged_append and
@@ -49,13 +48,20 @@ public final class PagedSchedule extends NativeHandle {
       throw new IllegalArgumentException(
           "positions has " + counted(positions.length, "number") + ", expected " + sequenceIds.length + " as sequenceIds");
     int width = Arrays.stream(tables).mapToInt(row -> row.length).max().orElse(0);
-    LongStream values = LongStream.of(tables.length, width, positions.length);
-    for (long[] row : tables)
-      values = LongStream.concat(values,
-          LongStream.concat(Arrays.stream(row), LongStream.generate(() -> -1).limit(width - row.length)));
-    for (long[] part : new long[][] {lengths, sequenceIds, positions})
-      values = LongStream.concat(values, Arrays.stream(part));
-    long[] numbers = values.toArray();
+    int pages = Math.multiplyExact(tables.length, width), at = 3;
+    long[] numbers = new long[at + pages + lengths.length + 2 * positions.length];
+    Arrays.fill(numbers, -1);
+    numbers[0] = tables.length;
+    numbers[1] = width;
+    numbers[2] = positions.length;
+    for (long[] row : tables) {
+      System.arraycopy(row, 0, numbers, at, row.length);
+      at += width;
+    }
+    for (long[] part : new long[][] {lengths, sequenceIds, positions}) {
+      System.arraycopy(part, 0, numbers, at, part.length);
+      at += part.length;
+    }
     with(p -> Raw.rudax_schedule_set(p[0], p[1], numbers), this, need("stream", stream));
   }
 
@@ -84,7 +90,8 @@ public final class PagedSchedule extends NativeHandle {
 
   @Override
   String describe() {
-    return "of " + pages() + " pages of " + pageSize() + " tokens, " + sequences() + " sequences, " + queries() + " queries";
+    return "of " + counted(pages(), "page") + " of " + counted(pageSize(), "token") + ", " + counted(sequences(), "sequence")
+        + ", " + (queries() == 1 ? "1 query" : queries() + " queries");
   }
 
   public long pageSize() {

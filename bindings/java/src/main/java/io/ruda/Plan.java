@@ -4,12 +4,15 @@ package io.ruda;
 
 import io.ruda.internal.Raw;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** An operator prepared for fixed layouts, run into the caller's tensors; made by a PlanBuilder. */
 public final class Plan extends NativeHandle {
@@ -106,6 +109,21 @@ public final class Plan extends NativeHandle {
     with(p -> Raw.ruda_plan_warm(p[0], p[1]), this, need("stream", stream));
   }
 
+  // What the library says of an operand that is bound by another kind.
+  private static final Pattern BIND_ERROR = Pattern.compile("bindings\\[\\d+\\] \\((\\w+)\\): kind is \\d+, expected (\\d)");
+
+  private static String expected(String name, int kind) {
+    if (kind == BindKind.TENSOR) return "a tensor";
+    if (kind != BindKind.HANDLE) return "a number";
+    return name.equals("schedule") ? "a PagedSchedule" : "another object of the library";
+  }
+
+  private static IllegalArgumentException wrongKind(String name, Object value, String expected) {
+    String type = value.getClass().getSimpleName(), article = "AEIO".indexOf(type.charAt(0)) >= 0 ? "an " : "a ";
+    String shape = value instanceof Tensor tensor ? " of shape " + Arrays.toString(tensor.shape()) : "";
+    return new IllegalArgumentException(name + " is " + article + type + shape + ", expected " + expected);
+  }
+
   public void execute(Stream stream, Map<String, ?> operands) {
     execute(stream, operands, null, null, 0);
   }
@@ -142,18 +160,24 @@ public final class Plan extends NativeHandle {
         numbers[3 * at + 1] = BindKind.F64;
         numbers[3 * at + 2] = Double.doubleToRawLongBits(((Number) value).doubleValue());
       } else if (!(value instanceof Long || value instanceof Integer || value instanceof Short || value instanceof Byte)) {
-        throw new IllegalArgumentException(operand.getKey() + " is a " + value.getClass().getSimpleName()
-            + ", expected a tensor, another object of the library or a number");
+        throw wrongKind(operand.getKey(), value, "a tensor, another object of the library or a number");
       } else {
         numbers[3 * at + 1] = BindKind.I64;
         numbers[3 * at + 2] = ((Number) value).longValue();
       }
       ++at;
     }
-    with(p -> {
-      for (int i = 4; i < p.length; ++i)
-        if (p[i] != 0) numbers[3 * (i - 4) + 2] = p[i];
-      Raw.rudax_plan_execute(p[0], p[1], p[2], numbers, p[3], timeoutNanos);
-    }, all);
+    try {
+      with(p -> {
+        for (int i = 4; i < p.length; ++i)
+          if (p[i] != 0) numbers[3 * (i - 4) + 2] = p[i];
+        Raw.rudax_plan_execute(p[0], p[1], p[2], numbers, p[3], timeoutNanos);
+      }, all);
+    } catch (RudaException error) {
+      Matcher wrong = BIND_ERROR.matcher(error.getMessage());
+      if (!wrong.find()) throw error;
+      String name = wrong.group(1);
+      throw wrongKind(name, operands.get(name), expected(name, Integer.parseInt(wrong.group(2))));
+    }
   }
 }

@@ -283,7 +283,7 @@ public final class Session extends NativeHandle {
 
   @Override
   String describe() {
-    return "with " + tokenCount() + " of " + tokenCapacity() + " tokens";
+    return "with " + tokenCount() + " of " + counted(tokenCapacity(), "token");
   }
 
   public long tokenCount() {

@@ -28,7 +28,7 @@ public final class Tokenizer extends NativeHandle {
 
   @Override
   String describe() {
-    return "of " + vocabSize() + " tokens";
+    return "of " + counted(vocabSize(), "token");
   }
 
   public int vocabSize() {
