@@ -166,7 +166,7 @@ def method(api, enumerations, op, inputs, kind_of=None, options=None):
             objects.append(f'NativeHandle.{"free" if free else "need"}("{name}", {name})')
         elif kind == "text":
             declared.append(f"String {name}")
-            passed.append(f"NativeHandle.text({name})")
+            passed.append(f'NativeHandle.text("{name}", {name})')
         else:
             declared.append(f"{kind_of[p.name][0] if p.name in kind_of else TYPES[kind]} {name}")
             checked = f'NativeHandle.unsigned("{name}", {name})' if kind == "u32" else name

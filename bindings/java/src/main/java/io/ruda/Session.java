@@ -72,7 +72,7 @@ public final class Session extends NativeHandle {
   }
 
   public void prompt(String text, CancelToken cancel) {
-    byte[] raw = text(need("text", text));
+    byte[] raw = utf8("text", need("text", text));
     change(p -> Raw.rudax_session_prompt_text(p[0], raw, p[1]), free("cancel", cancel), NO_TOKEN, () -> EMPTY_TOKENS);
   }
 

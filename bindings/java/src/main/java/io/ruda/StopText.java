@@ -13,6 +13,7 @@ final class StopText {
     this.stops = List.of(NativeHandle.needAll("stops", NativeHandle.need("stops", stops).toArray(new String[0]), "a text"));
     int empty = this.stops.indexOf("");
     if (empty >= 0) throw new IllegalArgumentException("stops[" + empty + "] is empty, expected a text of one character or more");
+    for (int i = 0; i < this.stops.size(); ++i) NativeHandle.whole("stops[" + i + "]", this.stops.get(i));
   }
 
   boolean stopped() {
