@@ -226,7 +226,11 @@ final class SessionTests {
   private static void faults(Model model, Session session) {
     ArgumentTests.refuses("stops[1] is empty, expected a text of one character or more", () -> session.generate(1, List.of("a", ""), null));
     ArgumentTests.refuses("stops[0] is null, expected a text", () -> session.chat(QUESTION, 1, Arrays.asList((String) null), null));
-    ArgumentTests.refuses("stops is null", () -> session.generate(1, null, null));
+    ArgumentTests.refuses("stops[0] is empty", () -> session.generate(1, Arrays.asList("", null), null));
+    String whole = answer(session, 5);
+    Tests.equal(session.chat(QUESTION, 5, null, null).collect(Collectors.joining()), whole, "null is no stop text");
+    session.promptChat(QUESTION);
+    Tests.equal(session.generate(5, null, null).collect(Collectors.joining()), whole, "nor to generate");
     ArgumentTests.refuses("messages is null, expected a list", () -> session.promptChat(null, null));
     ArgumentTests.refuses("messages[0] is null, expected a chat message", () -> session.promptChat(Arrays.asList((ChatMessage) null), null));
     ArgumentTests.refuses("tokens is null, expected a list", () -> session.prompt((int[]) null, null));
