@@ -17,6 +17,9 @@ static_assert(std::size(binary_rows) == binary_count);
 constexpr int64_t grain = 16384;      // elements a thread takes at least, for functions of one instruction
 constexpr int64_t slow_grain = 1024;  // for those of the C library
 
+// Functions without vectors.
+bool by_element(uint32_t op) { return op == RUDA_BINARY_POW || op == RUDA_BINARY_ATAN2; }
+
 bool is_slow(uint32_t op) {
   return op == RUDA_BINARY_POW || (op >= RUDA_BINARY_REMAINDER && op <= RUDA_BINARY_ATAN2);
 }
@@ -66,7 +69,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
               : RUDA_ISA_PICK(BinaryIntTable, binary_int_table).rows[op - 1][dtype - row_vector_dtypes];
   s.grain = is_slow(op) ? slow_grain : grain;
   prep.note(std::string(binary_rows[op - 1].name) + ", " +
-            (is_slow(op) ? "one element at a time" : isa_name(isa())));
+            (by_element(op) ? "one element at a time" : isa_name(isa())));
   return nullptr;
 }
 

@@ -15,11 +15,59 @@ namespace {
     return r;                                                             \
   }
 RUDA_LANES(pow)
-RUDA_LANES(fmod)
-RUDA_LANES(floor_mod)
-RUDA_LANES(floor_div)
 RUDA_LANES(atan2)
 #undef RUDA_LANES
+
+// What follows from the quotient. Below 2^28 one of two floats lies 2^-24 or more from a whole number that it
+// is not, so rounded to a double it has the same whole part; that part times b, and the rest, are exact in a
+// double. Other quotients, infinite ones among them, go lane by lane.
+template <class Near, class Far>
+RUDA_INLINE F32 by_quotient(F32 a, F32 b, Near near, Far far) {
+  float x[lanes], y[lanes], r[lanes];
+  store(x, a), store(y, b);
+  int beyond = 0;
+  for (int i = 0; i < lanes; i++) {
+    const double q = double(x[i]) / double(y[i]);
+    const bool fits = q < 0x1p28 && q > -0x1p28;
+    const double taken = fits ? q : 0;
+    r[i] = near(x[i], y[i], taken, double(int32_t(taken)));
+    beyond |= !fits;
+  }
+  if (beyond) [[unlikely]]
+    for (int i = 0; i < lanes; i++) {
+      const double q = double(x[i]) / double(y[i]);
+      if (!(q < 0x1p28 && q > -0x1p28)) r[i] = far(x[i], y[i]);
+    }
+  return load(r);
+}
+
+RUDA_INLINE float rest(float a, float b, double whole) {
+  const float r = whole == 0 ? a : float(double(a) - whole * double(b));
+  return __builtin_copysignf(r, a);
+}
+RUDA_INLINE F32 fmod(F32 a, F32 b) {
+  return by_quotient(
+      a, b, [](float x, float y, double, double whole) { return rest(x, y, whole); },
+      [](float x, float y) { return scalar_math::fmod(x, y); });
+}
+RUDA_INLINE F32 floor_mod(F32 a, F32 b) {
+  return by_quotient(
+      a, b,
+      [](float x, float y, double, double whole) {
+        const float r = rest(x, y, whole);
+        return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+      },
+      [](float x, float y) { return scalar_math::floor_mod(x, y); });
+}
+RUDA_INLINE F32 floor_div(F32 a, F32 b) {
+  return by_quotient(
+      a, b,
+      [](float x, float y, double q, double whole) {
+        const bool below = q == 0 && x != 0 && (x < 0) != (y < 0);  // of an infinite y
+        return float(whole > q || below ? whole - 1 : whole);
+      },
+      [](float x, float y) { return scalar_math::floor_div(x, y); });
+}
 
 // Where both are NaN, which of them is passed on is the compiler's choice; 16-bit stores make them one.
 template <class T, class F>

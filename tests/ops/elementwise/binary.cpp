@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 
 using namespace ruda::test;
 
@@ -324,6 +325,55 @@ RUDA_TEST(binary_extremes) {
       }
     run.each_kernel(creator(env, run, op), [&](const std::string& kernel) {
       verify_real(kernel, op, RUDA_F32, run.read(Y), expected);
+    });
+  }
+}
+
+// Any two floats: a remainder is exact, and the whole part of a quotient is that of the exact one, also where
+// the quotient is far beyond the integers of a float or next to a whole number.
+RUDA_TEST(binary_quotients_of_any_floats) {
+  constexpr int count = 6000;
+  Values a, b;
+  for (int i = 0; i < count; ++i) {
+    const auto any = [&] {
+      const uint32_t bits = uint32_t(env.integer(0, 0xFFFFFFFF));
+      float value;
+      std::memcpy(&value, &bits, 4);
+      return std::isfinite(value) ? value : 1.5f;
+    };
+    const float divisor = i % 3 == 2 ? float(env.integer(1, 4000)) / 16 : any();
+    float x = any();
+    if (i % 3) x = divisor * float(env.integer(-(1 << 20), 1 << 20));  // rounded: next to a whole quotient
+    if (i % 9 == 4) x = std::nextafter(x, 0.0f);
+    a.push_back(std::isfinite(x) ? x : 3);
+    b.push_back(divisor);
+  }
+  for (uint32_t op : {RUDA_BINARY_FMOD, RUDA_BINARY_REMAINDER, RUDA_BINARY_FLOOR_DIV}) {
+    set_case("op " + std::to_string(op));
+    OpRun run(env, "binary");
+    run.input(A, RUDA_F32, {count}, a);
+    run.input(B, RUDA_F32, {count}, b);
+    run.output(Y, RUDA_F32, {count});
+    Values expected;
+    for (int i = 0; i < count; ++i) {
+      const double rest = std::fmod(a[size_t(i)], b[size_t(i)]), z = b[size_t(i)];
+      const bool down = rest != 0 && (rest < 0) != (z < 0);
+      // Quotients are exact below 2^53 in this form; above, the rest is beyond their last place.
+      const double whole = std::nearbyint((a[size_t(i)] - rest) / z) - (down ? 1 : 0);
+      expected.push_back(op == RUDA_BINARY_FMOD        ? rest
+                         : op == RUDA_BINARY_REMAINDER ? double(float(down ? rest + z : rest))
+                                                       : double(float(whole)));
+    }
+    run.each_kernel(creator(env, run, op), [&](const std::string& kernel) {
+      const auto got = run.read(Y);
+      for (size_t i = 0; i < count; ++i) {
+        // Of a quotient two roundings are allowed by the table, of the others none.
+        const double bound = op == RUDA_BINARY_FLOOR_DIV && std::fabs(expected[i]) >= (1 << 24)
+                                 ? std::fabs(expected[i]) * 0x1p-23
+                                 : 0;
+        CHECK(std::fabs(got[i] - expected[i]) <= bound || got[i] == expected[i],
+              "%s: %a and %a give %a, expected %a", kernel.c_str(), a[i], b[i], got[i], expected[i]);
+      }
     });
   }
 }
