@@ -18,7 +18,7 @@ from . import _raw
 from ._constants import ChatFlags, DType, EncodeFlags, Finish, Status
 from ._core import Handle, context_handle, given, needed_text, op_stream, optional, read_text, register, wrap
 from ._errors import ArgumentError, CancelledError, FileError, UnsupportedError, renamed
-from ._numbers import check_range, counted, described, integers
+from ._numbers import check_range, counted, described, integers, utf8
 from ._stops import StopText, check_count
 from ._tensor import dtype_or_default
 from ._waiting import call_stoppable
@@ -29,7 +29,7 @@ _slots = list(range(64))  # numbers of loads in flight
 def _bytes(text, name="text"):
     if not isinstance(text, (str, bytes, bytearray, memoryview)):
         raise TypeError(f"{name} is {described(text)}, expected a text")
-    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
+    return utf8(name, text) if isinstance(text, str) else bytes(text)
 
 
 def _path(path, name, expected):
@@ -56,14 +56,17 @@ def pack_messages(messages):
         at = role.find("\0" if isinstance(role, str) else b"\0")
         if at >= 0:
             raise ValueError(f"role holds a NUL at index {at}, expected none: messages[{i}]")
-        role, content = _bytes(role), _bytes(content or "")
+        try:
+            role, content = _bytes(role, "role"), _bytes(content or "", "content")
+        except ValueError as error:
+            raise ValueError(f"{error}: messages[{i}]") from None
         packed += role + b"\0" + str(len(content)).encode() + b"\0" + content
     return bytes(packed)
 
 
 def _chat_options(add_generation_prompt, template, variables):
     flags = 0 if add_generation_prompt else ChatFlags.NO_GENERATION_PROMPT
-    return flags, template, None if variables is None else json.dumps(variables)
+    return flags, template, None if variables is None else json.dumps(variables, ensure_ascii=False)
 
 
 @register("store")
