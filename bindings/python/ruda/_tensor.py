@@ -465,6 +465,8 @@ class Tensor(Operators, Handle):
                 axis += 1
             else:
                 try:
+                    if is_bool(part):
+                        raise TypeError
                     at, extent = operator.index(part), self.shape[axis]
                 except TypeError:
                     raise TypeError(

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import array
 import inspect
+import operator
 import subprocess
 import sys
 import time
@@ -325,6 +326,9 @@ class HugeNumbersTest(unittest.TestCase):
         self.refuses(IndexError, f"first is {huge}, expected an axis, -2 to 1", x.transpose, huge)
         self.refuses(IndexError, "second is 1.0, expected an axis", x.transpose, 0, 1.0)
         self.refuses(TypeError, "an index is 1.5, expected an integer", lambda: x[1.5])
+        for flag in (True, False, *([numpy.True_, numpy.bool_(False)] if numpy else ())):
+            self.refuses(TypeError, f"an index is {flag!r}, expected an integer", lambda flag=flag: x[flag])
+            self.refuses(TypeError, f"an index is {flag!r}, expected an integer", operator.setitem, x, (flag,), 1)
         self.refuses(OverflowError, f"k is {huge}, expected -9223372036854775808 to", ruda.top_k, x, huge)
         self.refuses(OverflowError, f"value is {10**400}, expected a finite F64", x.fill, 10**400)
         self.refuses(OverflowError, "host_threads is -1, expected 0 to 4294967295", ruda.Context, host_threads=-1)
