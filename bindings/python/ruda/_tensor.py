@@ -342,9 +342,10 @@ class Tensor(Operators, Handle):
         return (2, _raw.rudax_context_get(context, 1))
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """The tensor for another library. copy=None shares memory, but for a read-only tensor, of which it
-        hands out a copy: many libraries ignore the flag and would write to a mapped file or to a bytes object.
-        copy=False always shares; the consumer must honour the flag READ_ONLY of DLPack 1. copy=True copies."""
+        """The tensor for another library. copy=None shares memory, but for a read-only tensor and one with a
+        negative stride, of which it hands out a copy: many libraries ignore the flag and would write to a mapped
+        file or to a bytes object, and PyTorch ends the process over such strides. copy=False always shares; the
+        consumer must honour the flag READ_ONLY of DLPack 1. copy=True copies."""
         here = self.__dlpack_device__()
         if dl_device is not None and pair("dl_device", dl_device) != here:
             raise BufferError(f"the tensor is on device {here}, {tuple(dl_device)} is asked for")
@@ -356,7 +357,7 @@ class Tensor(Operators, Handle):
                 operator.index(stream)
             except TypeError:
                 raise TypeError(f"stream is {stream!r}, expected an integer or None") from None
-        if copy or (copy is None and self.read_only):
+        if copy or (copy is None and (self.read_only or min(self.strides, default=0) < 0)):
             _raw._to_dlpack(self._h, None, 1)  # what cannot be exported is refused before it is copied
             source = Tensor.empty(self._context, self.shape, self.dtype)
             self.copy_to(source)

@@ -461,6 +461,19 @@ class DlpackTest(unittest.TestCase):
             t.__dlpack__(dl_device=(2, 0))
         t.__dlpack__(max_version=(1, 1), dl_device=(1, 0), copy=False, stream=-1)
 
+    def test_dlpack_of_negative_strides(self):
+        t = self.ctx.tensor([[1.0, 2.0], [3.0, 4.0]])
+        back = t[::-1]
+        for version in (None, (1, 0)):
+            copied = ruda.from_dlpack(Fixed(back.__dlpack__(max_version=version)), context=self.ctx)
+            self.assertEqual((copied.strides, copied.tolist()), ((2, 1), [[3.0, 4.0], [1.0, 2.0]]))
+        back.__dlpack__(copy=False)  # as it is, for those who take it
+        if numpy:
+            back.numpy_view()[:] = 5
+            self.assertEqual((t.tolist(), copied.tolist()), ([[5.0, 5.0]] * 2, [[3.0, 4.0], [1.0, 2.0]]))
+        if torch:
+            self.assertEqual(torch.from_dlpack(self.ctx.tensor([1, 2, 3])[::-1]).tolist(), [3, 2, 1])
+
     def test_from_dlpack_of_something_else(self):
         with self.assertRaisesRegex(TypeError, "x is a list, expected an object with __dlpack__"):
             ruda.from_dlpack([1], context=self.ctx)
