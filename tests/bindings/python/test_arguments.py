@@ -382,6 +382,8 @@ class HugeNumbersTest(unittest.TestCase):
 
     def test_booleans_are_no_dtype(self):
         x = self.ctx.tensor([1.0])
+        self.refuses(ValueError, "dtype is None, expected one of DType: f64", x.cast, None)
+        self.refuses(ValueError, "dtype is 1.5, expected one of DType: f64", x.cast, 1.5)
         for call in (
             lambda: self.ctx.empty((1,), True),
             lambda: self.ctx.tensor([1.0], dtype=True),
