@@ -35,7 +35,10 @@ def _bytes(text, name="text"):
 def _path(path, name, expected):
     if not isinstance(path, (str, bytes, os.PathLike)):
         raise TypeError(f"{name} is {described(path)}, expected {expected}")
-    return os.fsencode(path)
+    try:
+        return os.fsencode(path)
+    except UnicodeEncodeError as error:  # but those that stand for bytes, as os.listdir gives them
+        raise ValueError(f"{name} holds a lone surrogate at index {error.start}, expected none") from None
 
 
 def pack_messages(messages):

@@ -99,6 +99,7 @@ class MessageTest(unittest.TestCase):
                 "name": lambda: tokenizer.render([("user", "")], template=lone),
                 "name ": lambda: stores.find(lone),
                 "op": lambda: ruda.op_kernels(lone),
+                "path": lambda: ruda.Store(lone),
                 "kernel": lambda: ruda.plans.softmax(self.ctx, x=ruda.TensorDesc((2, 2)), kernel=lone),
             }.items():
                 place = ": messages[0]" if name in ("role", "content") else ""
