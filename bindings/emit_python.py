@@ -20,6 +20,11 @@ class Named(enum.IntEnum):
         return format(int(self), spec) if spec else str(self)
 
 '''
+NAMED_STUB = (
+    "class Named(enum.IntEnum):  # type: ignore[misc]  # it has no members of its own",
+    "    def __str__(self) -> str: ...",
+    "    def __format__(self, spec: str) -> str: ...\n",
+)
 SCALAR_HINT = {
     "u32": "int",
     "i32": "int",
@@ -43,7 +48,7 @@ def quote(doc, indent):
 
 def constants(api, enumerations):
     lines = [HEAD.format("Constants of the C API."), "import enum\n", f"API_LEVEL = {api.level}\n", NAMED]
-    stub = ["import enum\n", "API_LEVEL: int\n", "class Named(enum.IntEnum): ...\n"]
+    stub = ["import enum\n", "API_LEVEL: int\n", *NAMED_STUB]
     for e in enumerations.all:
         # Where numbers of a shared prefix meet it is no enum, which would merge their names: its members are
         # those of the enums that it joins.
@@ -57,7 +62,12 @@ def constants(api, enumerations):
         lines.append("")
     is_open = [e.name for e in enumerations.all if e.is_open]
     lines += [f"\nOPEN = {{{', '.join(is_open)}}}  # take other numbers too", ""]
-    lines += [f"__all__ = {[e.name for e in enumerations.all]!r}", ""]
+    # Dtypes are names of the package by themselves: ruda.F32.
+    dtypes = [m for e in enumerations.all if e.name == "DType" for m, _ in e.members]
+    alone = [*(f"{m} = DType.{m}" for m in dtypes), ""]
+    public = [f"__all__ = {[*(e.name for e in enumerations.all), *dtypes]!r}", ""]
+    lines += [*alone, *public]
+    stub += [*alone, "OPEN: set[type[Named]]", *public]
     return "\n".join(lines), "\n".join(stub) + "\n"
 
 
@@ -130,6 +140,25 @@ def eager_fields(api, op, enumerations):
     ]
 
 
+def typed_forms(name, typed, maybe, free_handles):
+    """Lines of a stub. maybe: of each result the optional operand that it needs, or None; they make two forms."""
+    def form(typed, kinds):
+        result = kinds[0] if len(kinds) == 1 else f"Tuple[{', '.join(kinds)}]"
+        return f"def {name}({', '.join(typed)}) -> {result}: ..."
+
+    needs = {h for h in free_handles for m in maybe if m and (m == h or m.startswith(h + "_"))}
+    if not needs:
+        return [form(typed, ["Tensor"] * len(maybe))]
+    with_all = [re.sub(r"Optional\[(.*)\] = None", r"\1", t) if t.partition(":")[0] in needs else t for t in typed]
+    without = [f"{t.partition(':')[0]}: None = None" if t.partition(":")[0] in needs else t for t in typed]
+    return [
+        "@overload",
+        form(with_all, ["Tensor"] * len(maybe)),
+        "@overload",
+        form(without, ["None" if m else "Tensor" for m in maybe]),
+    ]
+
+
 def operators(api, enumerations):
     lines = [
         HEAD.format("Operators: each call makes its outputs."),
@@ -140,13 +169,15 @@ def operators(api, enumerations):
         "from ._tensor import dtype_or_default\n",
     ]
     stub = [
-        "from typing import Optional, Sequence, Tuple, Union",
+        "from typing import Optional, Sequence, Tuple, Union, overload",
         "from ._constants import *",
         "from ._core import AnyDType, Cancel, Handle, Stream, Tensor\n",
     ]
     names = []
     for op in api.callable_ops():
         outs = [kind for _, kind in api.eager_outputs(op)]
+        # Results that are there only where the operand is given that they go on from.
+        maybe, free_handles = [p.name.removeprefix("out_") for p, _ in api.eager_outputs(op)], []
         # Required ones in order, then those with a default; the stream and the fields of a struct by name
         # only.
         required, optional, named, handles, kinds, passed, checks, takes = [], [], [], [], [], ["s"], [], []
@@ -157,6 +188,7 @@ def operators(api, enumerations):
                 handles.append(name)
                 kinds.append(f'("{p.name}", "{kind[3:]}")')
                 free = from_struct or api.eager_default(op, p.name, kind)
+                free_handles += [p.name] if free else []
                 passed.append(f'{"optional" if free else "given"}({name}, "{kind[3:]}", "{p.name}")')
             elif api.is_mask(op, p.name):
                 passed.append(f'axis_mask("{p.name}", {name}, {safe(api.axes_operand(op))})')
@@ -203,11 +235,9 @@ def operators(api, enumerations):
                 + ")",
             ]
         lines.append("")
-        result = (
-            "Tensor" if len(outs) == 1 else "Tuple[" + ", ".join("Optional[Tensor]" for _ in outs) + "]"
-        )
+        maybe = [name if name in free_handles else None for name in maybe]
         typed = [t for _, t in positional] + ["*"] + [t for _, t in keywords]
-        stub.append(f"def {safe(op.name)}({', '.join(typed)}) -> {result}: ...")
+        stub += typed_forms(safe(op.name), typed, maybe, free_handles)
         names.append(safe(op.name))
     lines.append(f"\n__all__ = {names!r}\n")
     return "\n".join(lines), "\n".join(stub) + "\n"

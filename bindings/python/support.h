@@ -182,6 +182,20 @@ static int rudapy_real(PyObject* object, const char* name, size_t bytes, void* t
   return 1;
 }
 
+/* In place of UnicodeEncodeError, the words that the other languages have. */
+static void rudapy_refuse_surrogate(const char* name) {
+  PyObject *type, *value, *traceback;
+  Py_ssize_t at = 0;
+  if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) return;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (PyUnicodeEncodeError_GetStart(value, &at)) PyErr_Clear();
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+  PyErr_Format(PyExc_ValueError, "%s holds a lone surrogate at index %zd, expected none", name, at);
+}
+
 /* A text that ends with its first NUL; None is NULL. It lives as long as the object. */
 static int rudapy_text(PyObject* object, const char* name, char** to) {
   Py_ssize_t bytes = 0;
@@ -192,7 +206,10 @@ static int rudapy_text(PyObject* object, const char* name, char** to) {
     bytes = PyBytes_GET_SIZE(object);
   } else if (PyUnicode_Check(object)) {
     *to = (char*)PyUnicode_AsUTF8AndSize(object, &bytes);
-    if (!*to) return 0;
+    if (!*to) {
+      rudapy_refuse_surrogate(name);
+      return 0;
+    }
   } else {
     PyErr_Format(PyExc_TypeError, "%s is %R, expected a text", name, object);
     return 0;

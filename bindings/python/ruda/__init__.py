@@ -44,8 +44,3 @@ def __getattr__(name):
     if name in getattr(globals().get("plans"), "__all__", ()):
         raise AttributeError(f"{name} has no eager form: ruda.plans.{name}")
     raise AttributeError(f"module 'ruda' has no attribute {name!r}")
-
-
-for _name in DType.__members__:  # noqa: F405
-    globals().setdefault(_name, DType[_name])  # noqa: F405
-del _name

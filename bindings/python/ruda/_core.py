@@ -401,11 +401,20 @@ class Workspace(Handle):
 class Cancel(Handle):
     """Stops work that carries it. request() may come from any thread."""
 
-    __slots__ = ("_requested",)
+    # _followers: raw tokens of calls that last, which a request raises too
+    __slots__ = ("_requested", "_followers")
 
     def __init__(self):
         super().__init__(_raw.ruda_cancel_create())
-        self._requested = False
+        self._requested, self._followers = False, []
+
+    def _follow(self, token):
+        self._followers.append(token)
+        if self._requested:
+            _raw.ruda_cancel_request(token)
+
+    def _leave(self, token):
+        self._followers.remove(token)
 
     @property
     def requested(self):
@@ -417,6 +426,8 @@ class Cancel(Handle):
     def request(self):
         _raw.ruda_cancel_request(self._h)
         self._requested = True
+        for token in tuple(self._followers):
+            _raw.ruda_cancel_request(token)
 
     def reset(self):
         _raw.ruda_cancel_reset(self._h)

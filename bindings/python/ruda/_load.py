@@ -7,8 +7,12 @@ the one that is used.
 
 import ctypes
 import os
+import re
+import sys
+import sysconfig
+from importlib.machinery import EXTENSION_SUFFIXES
 
-from ._constants import API_LEVEL
+FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 def mapped_path():
@@ -20,6 +24,28 @@ def mapped_path():
         return ""
 
 
+def python_of(tag):
+    """"CPython 3.11" for cpython-311-x86_64-linux-gnu; other tags as they are."""
+    version = re.match(r"cpython-(\d)(\d+)(\w*)-", tag)
+    return f"CPython {version[1]}.{version[2]}{version[3]}" if version else tag
+
+
+def why_missing():
+    """What is said where no raw module fits this Python."""
+    own = sysconfig.get_config_var("SOABI") or f"cpython-{sys.version_info[0]}{sys.version_info[1]}-"
+    build = f"build with -Dbindings=python -Dpython={sys.executable}"
+    found = sorted(name for name in os.listdir(FOLDER) if re.fullmatch(r"_raw\.[\w-]+\.so", name))
+    if not found:
+        return f"ruda is not built: {FOLDER} has no raw module, expected one for {python_of(own)}: {build}"
+    tags = [name.split(".")[1] for name in found]
+    names = list(map(python_of, tags))
+    this = python_of(own)
+    if this in names:  # of another machine
+        names, this = tags, own
+    files = ", ".join(os.path.join(FOLDER, name) for name in found)
+    return f"ruda was built for {' and '.join(names)} (file {files}), this is {this}: {build}"
+
+
 def load():
     chosen = os.environ.get("RUDA_LIBRARY")
     if chosen:
@@ -27,7 +53,10 @@ def load():
             ctypes.CDLL(chosen)
         except OSError as error:
             raise ImportError(f"RUDA_LIBRARY names {chosen}, which cannot be loaded: {error}") from None
+    if not any(os.path.exists(os.path.join(FOLDER, "_raw" + suffix)) for suffix in EXTENSION_SUFFIXES):
+        raise ImportError(why_missing())
     from . import _raw
+    from ._constants import API_LEVEL
 
     level = _raw.ruda_api_level()
     if level < API_LEVEL:

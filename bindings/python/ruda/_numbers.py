@@ -213,6 +213,14 @@ def pack_numbers(dtype, shape, flat, name="data"):
         raise
 
 
+def utf8(name, text):
+    """The UTF-8 of a text."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{name} holds a lone surrogate at index {error.start}, expected none") from None
+
+
 def numpy_module():
     """NumPy, which only the functions that return arrays need."""
     try:

@@ -64,7 +64,7 @@ def compute(tensor, other, op, swapped=False):
             return no_operand(name, other)
         if not swapped or op in _SYMMETRIC:
             return wrap("tensor", _raw.ruda_binary_scalar(s, own, value, op), context)
-        made = tensor.full(context, (), value, tensor.dtype)
+        made = tensor._beside(()).fill(value)
         second = made._h
     operands = (second, own) if swapped else (own, second)
     return wrap("tensor", _raw.ruda_binary(s, *operands, op), context)

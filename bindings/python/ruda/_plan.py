@@ -31,6 +31,7 @@ from ._numbers import (
     exact_float,
     integers,
     number,
+    utf8,
 )
 from ._tensor import DType, Tensor, dtype_from, dtype_or_default, extents
 
@@ -74,7 +75,7 @@ def encode(name, value):
     if isinstance(value, Handle):
         return (ord("h"), value._h)
     if isinstance(value, str):
-        raw = value.encode()
+        raw = utf8(name.rpartition(".")[2], value)
         return (ord("s"), len(raw), *raw)
     if isinstance(value, (list, tuple)):
         numbers = [number(f"{name}[{i}]", v, "a number") for i, v in enumerate(value)]

@@ -17,10 +17,11 @@ import time
 from . import _raw
 from ._constants import ChatFlags, DType, EncodeFlags, Finish, Status
 from ._core import Handle, context_handle, given, needed_text, op_stream, optional, read_text, register, wrap
-from ._errors import ArgumentError, CancelledError, Error, FileError, UnsupportedError, renamed
-from ._numbers import check_range, counted, described, integers
+from ._errors import ArgumentError, CancelledError, FileError, UnsupportedError, renamed
+from ._numbers import check_range, counted, described, integers, utf8
 from ._stops import StopText, check_count
 from ._tensor import dtype_or_default
+from ._waiting import call_stoppable
 
 _slots = list(range(64))  # numbers of loads in flight
 
@@ -28,13 +29,16 @@ _slots = list(range(64))  # numbers of loads in flight
 def _bytes(text, name="text"):
     if not isinstance(text, (str, bytes, bytearray, memoryview)):
         raise TypeError(f"{name} is {described(text)}, expected a text")
-    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
+    return utf8(name, text) if isinstance(text, str) else bytes(text)
 
 
 def _path(path, name, expected):
     if not isinstance(path, (str, bytes, os.PathLike)):
         raise TypeError(f"{name} is {described(path)}, expected {expected}")
-    return os.fsencode(path)
+    try:
+        return os.fsencode(path)
+    except UnicodeEncodeError as error:  # but those that stand for bytes, as os.listdir gives them
+        raise ValueError(f"{name} holds a lone surrogate at index {error.start}, expected none") from None
 
 
 def pack_messages(messages):
@@ -55,14 +59,17 @@ def pack_messages(messages):
         at = role.find("\0" if isinstance(role, str) else b"\0")
         if at >= 0:
             raise ValueError(f"role holds a NUL at index {at}, expected none: messages[{i}]")
-        role, content = _bytes(role), _bytes(content or "")
+        try:
+            role, content = _bytes(role, "role"), _bytes(content or "", "content")
+        except ValueError as error:
+            raise ValueError(f"{error}: messages[{i}]") from None
         packed += role + b"\0" + str(len(content)).encode() + b"\0" + content
     return bytes(packed)
 
 
 def _chat_options(add_generation_prompt, template, variables):
     flags = 0 if add_generation_prompt else ChatFlags.NO_GENERATION_PROMPT
-    return flags, template, None if variables is None else json.dumps(variables)
+    return flags, template, None if variables is None else json.dumps(variables, ensure_ascii=False)
 
 
 @register("store")
@@ -336,14 +343,14 @@ class Session(Handle):
 
     def prompt(self, tokens, *, cancel=None):
         """Makes the session hold exactly these tokens, or the tokens of a text. A beginning that it holds already
-        is kept."""
-        handle = optional(cancel, "cancel", "cancel")
+        is kept. An exception of a signal handler, such as KeyboardInterrupt, stops the work."""
+        optional(cancel, "cancel", "cancel")
         if isinstance(tokens, (str, bytes)):
             call, given = _raw.rudax_session_prompt_text, _bytes(tokens)
         else:
             call, given = _raw.rudax_session_prompt, integers("tokens", tokens)
         try:
-            self._change(call, given, handle)
+            self._change(call_stoppable, call, (self._h, given), cancel)
         except ArgumentError as error:
             if not error.message.startswith("count is 0,"):
                 raise
@@ -352,12 +359,12 @@ class Session(Handle):
     def _change(self, call, *arguments):
         """A call after which the session holds something else. One that is refused changes nothing."""
         try:
-            call(self._h, *arguments)
+            call(*arguments)
         except (ArgumentError, FileError, UnsupportedError):
             raise
-        except ValueError:  # closed
+        except (OverflowError, TypeError, ValueError):  # ValueError: closed
             raise
-        except Error:
+        except BaseException:  # an error of the work, or of a signal handler that ended it
             self._begin_turn()
             raise
         self._begin_turn()
@@ -371,9 +378,10 @@ class Session(Handle):
     ):
         """As prompt with a conversation, rendered by the model's chat template; see Tokenizer.render."""
         options = _chat_options(add_generation_prompt, template, variables)
-        handle = optional(cancel, "cancel", "cancel")
+        optional(cancel, "cancel", "cancel")
+        arguments = self._h, pack_messages(messages), *options
         try:
-            self._change(_raw.rudax_session_prompt_chat, pack_messages(messages), *options, handle)
+            self._change(call_stoppable, _raw.rudax_session_prompt_chat, arguments, cancel)
         except ArgumentError as error:
             if not error.message.startswith("count is 0, expected at least 1 message"):
                 raise
@@ -529,7 +537,7 @@ class Session(Handle):
     def rewind(self, count):
         """Forgets all but the first `count` tokens."""
         try:
-            self._change(_raw.ruda_session_rewind, count)
+            self._change(_raw.ruda_session_rewind, self._h, count)
         except (ArgumentError, OverflowError) as error:
             if not str(getattr(error, "message", error)).startswith("count is "):
                 raise

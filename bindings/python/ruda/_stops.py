@@ -4,7 +4,7 @@
 
 import operator
 
-from ._numbers import MOST_I64
+from ._numbers import MOST_I64, utf8
 
 
 def check_stops(stops):
@@ -18,12 +18,7 @@ def check_stops(stops):
             raise TypeError(f"stops[{i}] is {stop!r}, expected a text")
         if not stop:
             raise ValueError(f"stops[{i}] is empty, expected a text of one character or more")
-        try:
-            stop.encode()
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                f"stops[{i}] is {stop!r}, expected UTF-8: there is a lone surrogate at index {error.start}"
-            ) from None
+        utf8(f"stops[{i}]", stop)
     return stops
 
 

@@ -48,6 +48,8 @@ def dtype_from(value):
         return value
     if is_bool(value):
         raise TypeError(no_dtype(value))
+    if value is None or isinstance(value, float):
+        raise ValueError(no_dtype(value))
     if isinstance(value, int):
         if value not in DType._value2member_map_:
             raise ValueError(no_dtype(value))
@@ -203,6 +205,14 @@ class Tensor(Operators, Handle):
             self._facts = _raw.rudax_tensor_layout(self._h)
             return self._facts
 
+    def _context_handle(self):
+        """A tensor outlives its context: it leads to it also when that was closed."""
+        return _raw.ruda_tensor_get_context(self._h) if self._context.closed else self._context._h
+
+    def _beside(self, shape):
+        """A new tensor of the same dtype and context, which may be closed."""
+        return wrap("tensor", _raw.rudax_tensor_create(self._context_handle(), self.dtype, shape), self._context)
+
     @property
     def context(self):
         return self._open()._context
@@ -335,16 +345,16 @@ class Tensor(Operators, Handle):
 
     def __dlpack_device__(self):
         self._open()
-        # A tensor outlives its context: it leads to it also when that was closed.
-        context = _raw.ruda_tensor_get_context(self._h) if self._context.closed else self._context._h
+        context = self._context_handle()
         if _raw.rudax_context_get(context, 0) == Backend.CPU:
             return (1, 0)
         return (2, _raw.rudax_context_get(context, 1))
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """The tensor for another library. copy=None shares memory, but for a read-only tensor, of which it
-        hands out a copy: many libraries ignore the flag and would write to a mapped file or to a bytes object.
-        copy=False always shares; the consumer must honour the flag READ_ONLY of DLPack 1. copy=True copies."""
+        """The tensor for another library. copy=None shares memory, but for a read-only tensor and one with a
+        negative stride, of which it hands out a copy: many libraries ignore the flag and would write to a mapped
+        file or to a bytes object, and PyTorch ends the process over such strides. copy=False always shares; the
+        consumer must honour the flag READ_ONLY of DLPack 1. copy=True copies."""
         here = self.__dlpack_device__()
         if dl_device is not None and pair("dl_device", dl_device) != here:
             raise BufferError(f"the tensor is on device {here}, {tuple(dl_device)} is asked for")
@@ -356,9 +366,9 @@ class Tensor(Operators, Handle):
                 operator.index(stream)
             except TypeError:
                 raise TypeError(f"stream is {stream!r}, expected an integer or None") from None
-        if copy or (copy is None and self.read_only):
+        if copy or (copy is None and (self.read_only or min(self.strides, default=0) < 0)):
             _raw._to_dlpack(self._h, None, 1)  # what cannot be exported is refused before it is copied
-            source = Tensor.empty(self._context, self.shape, self.dtype)
+            source = self._beside(self.shape)
             self.copy_to(source)
         if here[0] == 1:
             if stream not in (None, -1):
@@ -465,6 +475,8 @@ class Tensor(Operators, Handle):
                 axis += 1
             else:
                 try:
+                    if is_bool(part):
+                        raise TypeError
                     at, extent = operator.index(part), self.shape[axis]
                 except TypeError:
                     raise TypeError(

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import array
 import inspect
+import operator
 import subprocess
 import sys
 import time
@@ -325,6 +326,9 @@ class HugeNumbersTest(unittest.TestCase):
         self.refuses(IndexError, f"first is {huge}, expected an axis, -2 to 1", x.transpose, huge)
         self.refuses(IndexError, "second is 1.0, expected an axis", x.transpose, 0, 1.0)
         self.refuses(TypeError, "an index is 1.5, expected an integer", lambda: x[1.5])
+        for flag in (True, False, *([numpy.True_, numpy.bool_(False)] if numpy else ())):
+            self.refuses(TypeError, f"an index is {flag!r}, expected an integer", lambda flag=flag: x[flag])
+            self.refuses(TypeError, f"an index is {flag!r}, expected an integer", operator.setitem, x, (flag,), 1)
         self.refuses(OverflowError, f"k is {huge}, expected -9223372036854775808 to", ruda.top_k, x, huge)
         self.refuses(OverflowError, f"value is {10**400}, expected a finite F64", x.fill, 10**400)
         self.refuses(OverflowError, "host_threads is -1, expected 0 to 4294967295", ruda.Context, host_threads=-1)
@@ -378,6 +382,8 @@ class HugeNumbersTest(unittest.TestCase):
 
     def test_booleans_are_no_dtype(self):
         x = self.ctx.tensor([1.0])
+        self.refuses(ValueError, "dtype is None, expected one of DType: f64", x.cast, None)
+        self.refuses(ValueError, "dtype is 1.5, expected one of DType: f64", x.cast, 1.5)
         for call in (
             lambda: self.ctx.empty((1,), True),
             lambda: self.ctx.tensor([1.0], dtype=True),
@@ -456,6 +462,19 @@ class DlpackTest(unittest.TestCase):
         with self.assertRaises(BufferError):
             t.__dlpack__(dl_device=(2, 0))
         t.__dlpack__(max_version=(1, 1), dl_device=(1, 0), copy=False, stream=-1)
+
+    def test_dlpack_of_negative_strides(self):
+        t = self.ctx.tensor([[1.0, 2.0], [3.0, 4.0]])
+        back = t[::-1]
+        for version in (None, (1, 0)):
+            copied = ruda.from_dlpack(Fixed(back.__dlpack__(max_version=version)), context=self.ctx)
+            self.assertEqual((copied.strides, copied.tolist()), ((2, 1), [[3.0, 4.0], [1.0, 2.0]]))
+        back.__dlpack__(copy=False)  # as it is, for those who take it
+        if numpy:
+            back.numpy_view()[:] = 5
+            self.assertEqual((t.tolist(), copied.tolist()), ([[5.0, 5.0]] * 2, [[3.0, 4.0], [1.0, 2.0]]))
+        if torch:
+            self.assertEqual(torch.from_dlpack(self.ctx.tensor([1, 2, 3])[::-1]).tolist(), [3, 2, 1])
 
     def test_from_dlpack_of_something_else(self):
         with self.assertRaisesRegex(TypeError, "x is a list, expected an object with __dlpack__"):

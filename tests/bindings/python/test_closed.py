@@ -139,6 +139,8 @@ class ClosedTest(unittest.TestCase):
         t = context.tensor([1.0, 2.0])
         context.close()
         self.assertEqual(t.__dlpack_device__(), (1, 0))
+        t.__dlpack__(copy=True)
+        self.assertEqual([(1 - t).tolist(), (t - 1).tolist()], [[1 - v for v in t.tolist()], [v - 1 for v in t.tolist()]])
         with ruda.from_dlpack(t, context=self.ctx) as shared:
             self.assertEqual(shared.tolist(), [1.0, 2.0])
 

@@ -5,8 +5,10 @@ import logging
 import math
 import os
 import pickle
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import ruda
@@ -373,6 +375,31 @@ class CoreTest(unittest.TestCase):
         )
         self.assertEqual(done.returncode, 1)
         self.assertIn("ImportError: RUDA_LIBRARY names /nonexistent.so", done.stderr)
+
+
+    def test_other_python(self):
+        """A raw module of another Python, and none, are told with what to do."""
+        folder = os.path.dirname(ruda.__file__)
+        this = f"CPython {sys.version_info[0]}.{sys.version_info[1]}"
+        with tempfile.TemporaryDirectory() as place:
+            copy = os.path.join(place, "ruda")
+            os.mkdir(copy)
+            for name in os.listdir(folder):
+                if name.endswith(".py"):
+                    shutil.copy(os.path.join(folder, name), copy)
+            for names, text in (
+                ((), f"ruda is not built: {copy} has no raw module, expected one for {this}"),
+                (("_raw.cpython-36m-x86_64-linux-gnu.so",), f"ruda was built for CPython 3.6m (file {copy}/_raw.cpython-36m-"),
+            ):
+                for name in names:
+                    open(os.path.join(copy, name), "wb").close()
+                environment = {**os.environ, "PYTHONPATH": place, "PYTHONDONTWRITEBYTECODE": "1"}
+                done = subprocess.run([sys.executable, "-c", "import ruda"], env=environment, text=True, capture_output=True)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("ImportError: " + text, done.stderr)
+                self.assertIn(f"build with -Dbindings=python -Dpython={sys.executable}", done.stderr)
+                if names:
+                    self.assertIn(f"), this is {this}", done.stderr)
 
 
 @unittest.skipUnless(numpy, "NumPy is not installed")

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import enum
 import inspect
+import os
 import pathlib
 import re
 import sys
@@ -48,6 +49,22 @@ class EnumerationTest(unittest.TestCase):
         with self.assertRaises(error) as caught:
             call(*arguments, **named)
         self.assertIn(text, str(caught.exception))
+
+    def test_stubs(self):
+        """Type checkers know ruda.F32 and the like, and that results are tensors."""
+        folder = os.path.dirname(ruda.__file__)
+        with open(os.path.join(folder, "_constants.pyi"), encoding="utf-8") as file:
+            constants = file.read()
+        for name, member in ruda.DType.__members__.items():
+            self.assertIs(getattr(ruda, name), member)
+            self.assertIn(f"\n{name} = DType.{name}\n", constants)
+        with open(os.path.join(folder, "_ops.pyi"), encoding="utf-8") as file:
+            ops = file.read()
+        results = re.findall(r"def (\w+)\(.*\) -> (.*): \.\.\.", ops)
+        self.assertNotIn("Optional", "".join(made for _, made in results))
+        self.assertEqual([made for name, made in results if name == "top_k"], ["Tuple[Tensor, Tensor]"])
+        appended = [made for name, made in results if name == "paged_append"]
+        self.assertEqual(appended, ["Tuple[Tensor, Tensor]", "Tuple[Tensor, None]"])
 
     def test_every_enumeration(self):
         """Each enumerator of a header is a member of an IntEnum with that number and a docstring."""

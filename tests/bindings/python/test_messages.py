@@ -86,8 +86,26 @@ class MessageTest(unittest.TestCase):
             self.refuses(OverflowError, f"count is -1, {text}", session.rewind, -1)
             self.refuses(TypeError, "count is 'x', expected an integer", session.rewind, "x")
             self.assertEqual(session.token_count, 3)
-            text = "stops[1] is 'a\\ud800', expected UTF-8: there is a lone surrogate at index 1"
+            text = "stops[1] holds a lone surrogate at index 1, expected none"
             self.refuses(ValueError, text, session.generate, stops=["b", "a\ud800"])
+            said, lone = "holds a lone surrogate at index 1, expected none", "a\ud800b"
+            tokenizer, stores = self.model.tokenizer, ruda.Store(MODEL)
+            for name, call in {
+                "text": lambda: tokenizer.encode(lone),
+                "text ": lambda: tokenizer.token_id(lone),
+                "text  ": lambda: session.prompt(lone),
+                "role": lambda: session.prompt_chat([(lone, "")]),
+                "content": lambda: list(session.chat([("user", lone)])),
+                "name": lambda: tokenizer.render([("user", "")], template=lone),
+                "name ": lambda: stores.find(lone),
+                "op": lambda: ruda.op_kernels(lone),
+                "path": lambda: ruda.Store(lone),
+                "kernel": lambda: ruda.plans.softmax(self.ctx, x=ruda.TensorDesc((2, 2)), kernel=lone),
+            }.items():
+                place = ": messages[0]" if name in ("role", "content") else ""
+                self.refuses(ValueError, f"{name.rstrip()} {said}{place}", call)
+            with self.assertRaisesRegex(ValueError, "variables holds a lone surrogate at index 8, expected none"):
+                tokenizer.render([("user", "")], variables={"a": lone})
             text = "chat() got an unexpected keyword argument 'bogus'"
             self.refuses(TypeError, text, session.chat, [("user", "x")], bogus=1)
 

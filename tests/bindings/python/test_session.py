@@ -3,6 +3,7 @@
 """The environment variable RUDA_TINY_MODEL names the model that tests/data/tiny_model.py writes."""
 
 import os
+import signal
 import threading
 import time
 import unittest
@@ -267,6 +268,43 @@ class SessionTest(unittest.TestCase):
                 self.assertIsNone(next(pieces, None))
                 self.assertEqual(list(pieces), [])
                 self.assertEqual((session.tokens(), session.finish), (held, finish))
+
+    def test_signals(self):
+        """Ctrl-C stops a prompt while the library computes it, with a token of the caller's or none."""
+
+        def slow(session, text, token):
+            calls.append(threading.get_ident())
+            if len(calls) == 1:  # the signal arrives while the call lasts
+                os.kill(os.getpid(), signal.SIGINT)
+            while time.monotonic() < limit:  # until the token is raised
+                raw(session, text, token)
+
+        raw = ruda._session._raw.rudax_session_prompt_text
+        before = signal.getsignal(signal.SIGINT)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        with self.model.session() as session, ruda.Cancel() as cancel:
+            for handler, given, error in (
+                (signal.default_int_handler, None, KeyboardInterrupt),
+                (signal.default_int_handler, cancel, KeyboardInterrupt),
+                (lambda *_: cancel.request(), cancel, ruda.CancelledError),
+            ):
+                signal.signal(signal.SIGINT, handler)
+                calls, limit = [], time.monotonic() + 30
+                with mock.patch.object(ruda._session._raw, "rudax_session_prompt_text", slow):
+                    with self.assertRaises(error):
+                        session.prompt("a b", cancel=given)
+                self.assertLess(time.monotonic(), limit)
+                self.assertNotEqual(calls[0], threading.get_ident())
+                self.assertEqual((cancel.requested, cancel._followers), (handler is not signal.default_int_handler, []))
+            cancel.reset()
+            session.prompt("a b", cancel=cancel)
+            with self.assertRaisesRegex(ruda.ArgumentError, "too|room"):  # errors keep class and text
+                session.prompt([1] * (session.token_capacity + 1))
+            there = []
+            thread = threading.Thread(target=lambda: there.append(session.prompt("c", cancel=cancel)))
+            thread.start()
+            thread.join()
+            self.assertEqual(there, [None])
 
     def test_cancel(self):
         with self.model.session() as session, ruda.Cancel() as cancel:

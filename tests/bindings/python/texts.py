@@ -45,6 +45,7 @@ def main():
         "absent stop": lambda: session.generate(stops=[None]),
         "count of tokens": lambda: session.generate(max_tokens=-1),
         "role": lambda: session.prompt_chat([("a\0b", "")]),
+        "surrogate": lambda: model.tokenizer.encode("a\ud800b"),
         "no message": lambda: session.prompt_chat([]),
         "size of the vocabulary": lambda: session.logits(-1),
         "too far": lambda: session.rewind(1 << 20),
