@@ -19,8 +19,8 @@ class StopText {
   bool stopped() const { return stopped_; }
 
  private:
-  // The automaton of Aho and Corasick: a node is the beginning of stop sequences, so that a byte of text costs
-  // the same however many there are.
+  // The automaton of Aho and Corasick: a node is the beginning of stop sequences, so that a byte of text
+  // costs the same however many there are.
   struct Node {
     uint32_t child = 0, sibling = 0;  // 0 = none
     uint32_t fallback = 0;            // the longest other end of this beginning that is one itself
