@@ -205,6 +205,16 @@ static void counts_what_is_touched(void** state) {
   assert_int_equal(failures, 0);
 }
 
+/* Each key of one dictionary is looked for among the keys of the other. */
+static void counts_compared_keys(void** state) {
+  (void)state;
+  make_variables();
+  assert_int_equal(render("{% for i in range(5) %}{% if p.k1 == q.k1 %}{% endif %}{% endfor %}", 100000),
+                   RUDA_OK);
+  assert_int_equal(render("{% for i in range(5) %}{% if p == q %}{% endif %}{% endfor %}", 100000),
+                   RUDA_E_BUDGET);
+}
+
 /* Names are looked for one by one. */
 static void counts_names(void** state) {
   (void)state;
@@ -233,6 +243,7 @@ static void bounds_json(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(counts_what_is_touched),
+      cmocka_unit_test(counts_compared_keys),
       cmocka_unit_test(counts_names),
       cmocka_unit_test(bounds_json),
   };

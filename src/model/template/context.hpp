@@ -96,7 +96,9 @@ bool same(const Value& a, const Value& b);
 [[noreturn]] __attribute__((format(printf, 1, 2))) void fail_value(const char* format, ...);
 int64_t integer_argument(const Value& value, const char* what);
 std::string text_argument(const Value& value, const char* what);
-// Count the work of a pass over the characters of a text, of comparing its bytes, and of looking a key up.
+// Count the work of a pass over the characters of a text, of mapping their case, of comparing its bytes,
+// and of looking a key up.
+void step_case(Evaluator& evaluator, std::string_view text);
 void step_text(Evaluator& evaluator, std::string_view text);
 void step_bytes(Evaluator& evaluator, uint64_t bytes);
 void step_lookup(Evaluator& evaluator, uint64_t entries, const Value& key);

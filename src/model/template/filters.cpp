@@ -26,23 +26,30 @@ Value trim(Evaluator& evaluator, const Value& input, Arguments& arguments) {
 
 Value upper(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   arguments.finish("upper");
-  return evaluator.make_text(text::to_upper(soft_text(evaluator, input)));
+  const std::string text = soft_text(evaluator, input);
+  step_case(evaluator, text);
+  return evaluator.make_text(text::to_upper(text));
 }
 
 Value lower(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   arguments.finish("lower");
-  return evaluator.make_text(text::to_lower(soft_text(evaluator, input)));
+  const std::string text = soft_text(evaluator, input);
+  step_case(evaluator, text);
+  return evaluator.make_text(text::to_lower(text));
 }
 
 Value capitalize(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   arguments.finish("capitalize");
-  return evaluator.make_text(text::to_capitalized(soft_text(evaluator, input)));
+  const std::string text = soft_text(evaluator, input);
+  step_case(evaluator, text);
+  return evaluator.make_text(text::to_capitalized(text));
 }
 
 // Words begin at the start and after white space, '-', '(', '{', '[' and '<'.
 Value title(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   arguments.finish("title");
   const std::string text = soft_text(evaluator, input);
+  step_case(evaluator, text);
   std::string out;
   bool start = true;
   for (size_t at = 0; at < text.size();) {

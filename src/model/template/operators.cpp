@@ -345,6 +345,8 @@ void step_search(Evaluator& evaluator, std::string_view text, std::string_view w
 
 void step_text(Evaluator& evaluator, std::string_view text) { evaluator.step(text.size() / 16); }
 
+void step_case(Evaluator& evaluator, std::string_view text) { evaluator.step(text.size() / 8); }
+
 void step_bytes(Evaluator& evaluator, uint64_t bytes) { evaluator.step(bytes / 64); }
 
 void step_lookup(Evaluator& evaluator, uint64_t entries, const Value& key) {

@@ -124,6 +124,7 @@ Value reject_attr(Evaluator& e, const Value& input, Arguments& a) { return choos
 // Text compares without case unless asked otherwise, as the filters of Jinja do.
 Value sort_key(Evaluator& evaluator, const Value& value, bool case_sensitive) {
   if (case_sensitive || !value.text()) return value;
+  step_case(evaluator, *value.text());
   evaluator.charge(value.text()->size());
   return Value(text::to_lower(*value.text()));
 }

@@ -271,6 +271,9 @@ Value run_method(Evaluator& e, const std::string& text, std::string_view name, M
   const auto digit = [](uint32_t code, CharClass c) {
     return c == CharClass::number && (code < 0x80 || text::char_class(code) == CharClass::number);
   };
+  const bool maps = method == Method::upper || method == Method::lower || method == Method::casefold ||
+                    method == Method::title || method == Method::capitalize;
+  if (maps) step_case(e, text);
   switch (method) {
     case Method::strip: return strip_method(e, text, arguments, true, true);
     case Method::lstrip: return strip_method(e, text, arguments, true, false);
