@@ -133,7 +133,8 @@ def operators(api, enumerations):
                 declared, default = f"{TYPES[kind]} {name}", {"bool": "false", "text": "null"}.get(
                     kind, "0"
                 )
-                passed.append(f"({name} ? 1u : 0u)" if kind == "bool" else name)
+                text = f'Need.Text("{name.lstrip("@")}", {name})' if kind == "text" else name
+                passed.append(f"({name} ? 1u : 0u)" if kind == "bool" else text)
             if unless := api.needed_unless(op, p, from_struct):
                 checks += [
                     f"      if ({name} == 0 && {safe(unless)} == null)",

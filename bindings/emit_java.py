@@ -137,16 +137,19 @@ def options_class(api, enumerations, struct):
 
 
 def method(api, enumerations, op, inputs, kind_of=None, options=None):
-    """One overload: with the given inputs, the others at their defaults. kind_of gives some of them another type:
+    """One overload: with the given inputs, those with a default last, the others at it. kind_of gives some another type:
     {name: (type, call)}, where the call makes what the other overload takes. options: as of options_of where the
     overload takes them as an object."""
-    declared, passed, objects = ["Stream stream"], ["p[0]"], ['NativeHandle.need("stream", stream)']
-    named, forwarded, kind_of, checks = [], ["stream"], kind_of or {}, []
+    passed, objects = ["p[0]"], ['NativeHandle.need("stream", stream)']
+    named, parameters, kind_of, checks = [], ([], []), kind_of or {}, []
     for p, kind, from_struct in api.eager_inputs(op):
         name, e = safe(api.name_of(op, p.name)), enumerations.of_parameter(op, p)
         free = from_struct or api.eager_default(op, p.name, kind)
-        if p.name in inputs:
-            forwarded.append(kind_of[p.name][1] if p.name in kind_of else name)
+
+        def declare(type_):
+            given = kind_of[p.name] if p.name in kind_of else (type_, name)
+            parameters[1 if free else 0].append((f"{given[0]} {name}", given[1]))
+
         if options and from_struct:
             value = f"{safe(options[0])}.{name}"
             checked = f'{e.name}.check("{name}", {value}, true)' if e else value
@@ -161,20 +164,22 @@ def method(api, enumerations, op, inputs, kind_of=None, options=None):
         elif p.name not in inputs:
             passed.append("null" if kind == "text" else "0")
         elif kind.startswith("in:"):
-            declared.append(f"{HANDLE_CLASSES.get(kind[3:], 'NativeHandle')} {name}")
+            declare(HANDLE_CLASSES.get(kind[3:], "NativeHandle"))
             passed.append(f"p[{len(objects)}]")
             objects.append(f'NativeHandle.{"free" if free else "need"}("{name}", {name})')
         elif kind == "text":
-            declared.append(f"String {name}")
-            passed.append(f"NativeHandle.text({name})")
+            declare("String")
+            passed.append(f'NativeHandle.text("{name}", {name})')
         else:
-            declared.append(f"{kind_of[p.name][0] if p.name in kind_of else TYPES[kind]} {name}")
+            declare(TYPES[kind])
             checked = f'NativeHandle.unsigned("{name}", {name})' if kind == "u32" else name
             if e:
                 checked = f'{e.name}.check("{name}", {name}, {str(bool(free)).lower()})'
                 of_a_name = p.name in kind_of
                 named.append(f"{name} is {'the name of ' * of_a_name}a constant of {e.name}{', in any case' * of_a_name}.")
             passed.append(f"({name} ? 1 : 0)" if kind == "bool" else checked)
+    declared = ["Stream stream", *(declaration for some in parameters for declaration, _ in some)]
+    forwarded = ["stream", *(given for some in parameters for _, given in some)]
     if options:
         type_, name = camel(options[1].name[5:]), safe(options[0])
         declared.append(f"{type_} {name}")

@@ -65,7 +65,7 @@ typedef struct ruda_session_info {
 
 /** Receives text as it is generated: whole UTF-8 characters, `bytes` long, not NUL-terminated; may be empty.
  *  A value other than 0 ends generation with RUDA_FINISH_CALLBACK. Called on the caller's thread. Calls on
- *  the session answer RUDA_E_STATE meanwhile; releasing it is safe. */
+ *  the session answer RUDA_E_STATE meanwhile; releasing it or its cancel token is safe. */
 typedef int32_t(RUDA_CALL* ruda_text_fn)(void* user, const char* text, uint64_t bytes, int32_t token);
 
 /** Options of ruda_session_generate. Zero in any field means its default. */

@@ -50,9 +50,9 @@ typedef struct ruda_reduce_desc {
 #define RUDA_REDUCE_DESC_INIT \
   { (uint32_t)sizeof(ruda_reduce_desc), 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0 }
 
-/** Makes a plan for reduce. Deterministic: the order of a sum depends on shapes and strides only, on a GPU
- *  also on its model and on whether x lies at a multiple of 16 bytes; capturable. Source: the definitions;
- *  ties and NaN as in PyTorch.
+/** Makes a plan for reduce. Deterministic: the order of a sum depends on shapes, strides and the level of the
+ *  processor, on a GPU on its model and on whether x lies at a multiple of 16 bytes; capturable. Source: the
+ *  definitions; ties and NaN as in PyTorch.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_ARGUMENT (op, axes, keepdims),
  *  RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_UNSUPPORTED. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_reduce_plan_create(ruda_context context, const ruda_reduce_desc* desc,

@@ -42,11 +42,18 @@ class Use {
   Ref<Session> session_;
 };
 
-StopSign stop_sign(ruda_cancel cancel, int arg) {
-  StopSign stop;
-  if (cancel) stop.cancel = &get<Cancel>(cancel, arg, "cancel");
-  return stop;
-}
+// What stops one call: its token stays alive meanwhile, whatever a callback releases.
+class Stop : public StopSign {
+ public:
+  Stop(ruda_cancel handle, int arg) {
+    if (!handle) return;
+    kept_ = Ref<Cancel>(&get<Cancel>(handle, arg, "cancel"));
+    cancel = kept_.get();
+  }
+
+ private:
+  Ref<Cancel> kept_;
+};
 
 }  // namespace
 
@@ -80,7 +87,7 @@ ruda_status ruda_session_prompt(ruda_session session, const int32_t* tokens, uin
     const Use use(session);
     Session& s = *use;
     RUDA_CHECK(tokens || !count, RUDA_E_NULL, 1, "tokens is NULL with count %llu", (unsigned long long)count);
-    s.prompt({tokens, count}, progress, user, stop_sign(cancel, 5));
+    s.prompt({tokens, count}, progress, user, Stop(cancel, 5));
   });
 }
 
@@ -90,7 +97,7 @@ ruda_status ruda_session_prompt_text(ruda_session session, const char* text, uin
     const Use use(session);
     Session& s = *use;
     RUDA_CHECK(text || !bytes, RUDA_E_NULL, 1, "text is NULL with %llu bytes", (unsigned long long)bytes);
-    const StopSign stop = stop_sign(cancel, 5);
+    const Stop stop(cancel, 5);
     std::vector<int32_t> tokens;
     s.model().tokenizer().encode({text, bytes}, RUDA_ENCODE_ADD_SPECIAL | RUDA_ENCODE_PARSE_SPECIAL, tokens,
                                  stop);
@@ -106,7 +113,7 @@ ruda_status ruda_session_prompt_chat(ruda_session session, const ruda_chat_messa
     Session& s = *use;
     RUDA_CHECK(count, RUDA_E_ARGUMENT, 2, "count is 0, expected at least 1 message");
     const auto tokenizer = handle_of<ruda_tokenizer>(s.model().tokenizer());
-    const StopSign stop = stop_sign(cancel, 6);
+    const Stop stop(cancel, 6);
     const std::string text = text::render_chat(tokenizer, messages, count, options, stop);
     std::vector<int32_t> tokens;
     s.model().tokenizer().encode(text, RUDA_ENCODE_PARSE_SPECIAL, tokens, stop);
@@ -158,7 +165,7 @@ ruda_status ruda_session_generate(ruda_session session, const ruda_generate_opti
     Session& s = *use;
     ruda_generate_options o = RUDA_GENERATE_OPTIONS_INIT;
     if (options) o = struct_in(options, 1, "options");
-    const uint32_t finish = s.generate(o, stop_sign(o.cancel, 1));
+    const uint32_t finish = s.generate(o, Stop(o.cancel, 1));
     if (out_finish) *out_finish = finish;
   });
 }

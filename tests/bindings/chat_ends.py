@@ -68,11 +68,16 @@ def no_file(language, start, environment):
 
 
 def nothing_told(start, environment):
-    """Without a stderr the answer is the same."""
-    place = {"env": environment, "stdout": subprocess.PIPE, "timeout": SECONDS}
-    asked = [*start, "--prompt", "a", "--max-tokens", "4"]
-    told, untold = (subprocess.run(asked, stderr=subprocess.DEVNULL, preexec_fn=act, **place) for act in (None, lambda: os.close(2)))
-    check((untold.returncode, untold.stdout) == (0, told.stdout), f"{start}, stderr closed: {untold}, expected {told}")
+    """Without a stderr the answers and the exit code are the same: of a question, of a conversation in which a message is
+    refused, of a wrong option."""
+    place = {"env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "timeout": SECONDS}
+    talk = b"first turn\nsecond turn\n" + b"a" * 30000 + b"\nthird\n"
+    runs = [(["--prompt", "a"], b"", 0), (["--context", "64"], talk, 1), (["--bogus"], b"", 2)]
+    for options, typed, code in runs:
+        asked = [*start, "--max-tokens", "4", *options]
+        told, untold = (subprocess.run(asked, input=typed, preexec_fn=act, **place) for act in (None, lambda: os.close(2)))
+        found = (untold.returncode, untold.stdout)
+        check(found == (code, told.stdout) and (code == 2) == (told.stdout == b""), f"{asked}, stderr closed: {found}, expected {told}")
 
 
 def counts(language, start, environment):
@@ -191,8 +196,7 @@ def main():
         lost_output(language, start, environment)
         no_questions(start, environment)
         no_file(language, start, environment)
-        if language in STOPS:
-            nothing_told(start, environment)
+        nothing_told(start, environment)
         interrupts(language, start, environment)
         told[language] = counts(language, start, environment)
     check(len(set(told.values())) == 1 and "(stopped at --max-tokens)" in told["c"], f"not the same: {told}")

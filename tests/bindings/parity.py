@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: parity.py ROOT
 
-Compares the public members of the hand-written classes by their names, read from the sources, and the functions of
-the C API with what is called and what the guide lists as left out. RENAMED maps a
+Compares the public members of the hand-written classes by their names, read from the sources, the order in which the
+operators take what they need, and the functions of the C API with what is called and what the guide lists as left out. RENAMED maps a
 name that a language has by its own custom to the common one, or to None where no counterpart is meant."""
 
 import ast
@@ -150,9 +150,47 @@ def c_only(root):
             yield f"docs/guides/bindings.md lists {known}, which no header declares"
 
 
+def orders(root):
+    """Overloads in Java, and functions in Python, whose parameters are not in the order of C#: without a default, then the
+    others."""
+    import emit_csharp
+    import emit_java
+    import emit_python
+    from enumerations import Enumerations
+    from grammar import Api
+
+    api, made = Api(sorted((root / "include" / "ruda").glob("*.h"))), {}
+    enumerations = Enumerations(api)
+    for emitter in (emit_csharp, emit_java, emit_python):
+        emitter.emit(api, enumerations, made)
+
+    def named(parameters):
+        return [snake(re.split(r"[ @]", given.partition(" =")[0].strip())[-1].rstrip("_")) for given in parameters.split(", ")]
+
+    wanted = {}
+    for name, parameters in re.findall(r"public static Tensor(?:\[\])? (\w+)\((.*)\) {", made["Ops.cs"]):
+        wanted[snake(name)] = named(parameters)
+        given = [" = " in parameter for parameter in parameters.split(", ")]
+        if given != sorted(given):
+            yield f"{name}: {parameters}: one with a default comes before one without"
+    found = re.findall(r"public static Tensor(?:\[\])? (\w+)\((.*)\) {", made["io/ruda/Ops.java"])
+    for name, parameters in found:
+        # The last may be an object with the options that C# takes one by one.
+        want, got = wanted[snake(name)], named(re.sub(r", \w+Params \w+$", "", parameters))
+        if got != [parameter for parameter in want if parameter in got]:
+            yield f"{name}: Java takes {parameters}, not in the order {', '.join(want)}"
+    for name, parameters in re.findall(r"^def (\w+)\((.*), \*, ", made["_ops.py"], flags=re.M):
+        want = [parameter.replace("axes_mask", "axes") for parameter in wanted[name]][1:]
+        got = [parameter.partition("=")[0].rstrip("_") for parameter in parameters.split(", ")]
+        if got != want[: len(got)]:
+            yield f"{name}: Python takes {', '.join(got)}, not in the order {', '.join(want)}"
+    if {snake(name) for name, _ in found} != set(wanted):
+        yield "the operators of C# and Java are not the same"
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
-    faults, seen = list(c_only(root)), {}
+    faults, seen = [*c_only(root), *orders(root)], {}
     for language, read in (("python", python), ("csharp", csharp), ("java", java)):
         for name, names in read(root).items():
             name = ALIASES.get(name, name)

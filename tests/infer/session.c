@@ -220,6 +220,7 @@ static void callback_ends_generation(void** state) {
 
 typedef struct nested {
   ruda_session session;
+  ruda_cancel cancel;
   int calls;
 } nested;
 
@@ -237,7 +238,10 @@ static int32_t nested_progress(void* user, uint64_t done, uint64_t total) {
   nested* n = user;
   (void)done, (void)total;
   try_session(n->session);
-  if (!n->calls++) OK(ruda_release(n->session));
+  if (!n->calls++) {
+    OK(ruda_release(n->session));
+    OK(ruda_release(n->cancel));
+  }
   return 0;
 }
 
@@ -250,11 +254,12 @@ static void callbacks_may_release_but_not_use(void** state) {
   fixture* f = *state;
   ruda_session_desc desc = RUDA_SESSION_DESC_INIT;
   ruda_generate_options options = RUDA_GENERATE_OPTIONS_INIT;
-  nested n = {NULL, 0};
+  nested n = {NULL, NULL, 0};
   int32_t prompt[12] = {1, 2, 3}, token = 0;
   desc.batch_tokens = 4;
   OK(ruda_session_create(f->model, &desc, &n.session));
-  OK(ruda_session_prompt(n.session, prompt, 12, nested_progress, &n, NULL));
+  OK(ruda_cancel_create(&n.cancel));
+  OK(ruda_session_prompt(n.session, prompt, 12, nested_progress, &n, n.cancel));
   assert_int_equal(n.calls, 3);
   assert_int_equal(ruda_session_next(n.session, &token), RUDA_E_BAD_HANDLE);
   n.calls = 0;
@@ -263,8 +268,44 @@ static void callbacks_may_release_but_not_use(void** state) {
   options.on_text = nested_text;
   options.user = &n;
   options.max_new_tokens = 3;
+  OK(ruda_cancel_create(&n.cancel));
+  options.cancel = n.cancel;
   OK(ruda_session_generate(n.session, &options, NULL));
   assert_int_equal(ruda_session_next(n.session, &token), RUDA_E_BAD_HANDLE);
+}
+
+typedef struct owners {
+  ruda_context context;
+  ruda_store store;
+} owners;
+
+static int32_t release_owners(void* user, uint64_t done, uint64_t total) {
+  owners* o = user;
+  (void)done, (void)total;
+  OK(ruda_release(o->context));
+  OK(ruda_release(o->store));
+  o->context = NULL, o->store = NULL;
+  return 0;
+}
+
+/* The model keeps what it is made from, also while it is made. */
+static void a_load_keeps_its_owners(void** state) {
+  (void)state;
+  ruda_model_desc desc = RUDA_MODEL_DESC_INIT;
+  ruda_model model = NULL;
+  ruda_session session = NULL;
+  int32_t token = 0;
+  owners o = {new_context(), NULL};
+  OK(ruda_store_open(getenv("RUDA_TINY_MODEL"), NULL, &o.store));
+  desc.progress = release_owners;
+  desc.user = &o;
+  OK(ruda_model_load(o.context, o.store, &desc, &model));
+  assert_null(o.context);
+  OK(ruda_session_create(model, NULL, &session));
+  OK(ruda_session_prompt(session, &token, 1, NULL, NULL, NULL));
+  OK(ruda_session_next(session, &token));
+  OK(ruda_release(session));
+  OK(ruda_release(model));
 }
 
 static void options_out_of_range(void** state) {
@@ -486,6 +527,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(stop_text_ends_generation, setup, teardown),
       cmocka_unit_test_setup_teardown(callback_ends_generation, setup, teardown),
       cmocka_unit_test_setup_teardown(callbacks_may_release_but_not_use, setup, teardown),
+      cmocka_unit_test(a_load_keeps_its_owners),
       cmocka_unit_test_setup_teardown(options_out_of_range, setup, teardown),
       cmocka_unit_test_setup_teardown(progress_can_stop, setup, teardown),
       cmocka_unit_test_setup_teardown(cancel_leaves_the_session_usable, setup, teardown),

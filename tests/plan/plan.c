@@ -111,7 +111,7 @@ static void explains_options(void** state) {
   const char* lines[32];
   ruda_plan_options options = RUDA_PLAN_OPTIONS_INIT;
   options.kernel = "cpu/matmul/scalar";
-  options.strategy = RUDA_STRATEGY_PLANE;
+  options.strategy = RUDA_STRATEGY_SCALAR;
   options.math = RUDA_MATH_TF32;
   options.determinism = RUDA_DETERMINISM_NOT_NEEDED;
   options.workspace_limit_bytes = 1 << 20;
@@ -124,7 +124,7 @@ static void explains_options(void** state) {
   assert_string_equal(lines[0], "matmul: cpu/matmul/scalar");
   assert_string_equal(lines[1], "options:");
   assert_string_equal(lines[2], "  kernel: cpu/matmul/scalar, no other was asked");
-  assert_string_equal(lines[3], "  strategy: plane");
+  assert_string_equal(lines[3], "  strategy: scalar");
   assert_string_equal(lines[4], "  math: tf32");
   assert_string_equal(lines[5], "  determinism: not_needed");
   assert_string_equal(lines[6], "  workspace_limit_bytes: 1048576");

@@ -274,12 +274,23 @@ namespace Ruda {
     internal static string Text(string name, string value) {
       int at = value == null ? -1 : value.IndexOf('\0');
       if (at >= 0) throw new ArgumentException(name + " holds a NUL at index " + at + ", expected none", name);
+      return Whole(name, value);
+    }
+
+    /// <summary>A text that UTF-8 can hold: half a surrogate pair is refused; null stays null.</summary>
+    internal static string Whole(string name, string value) {
+      for (int i = 0; value != null && i < value.Length; ++i) {
+        if (!char.IsSurrogate(value[i])) continue;
+        if (!char.IsSurrogatePair(value, i))
+          throw new ArgumentException(name + " holds a lone surrogate at index " + i + ", expected none", name);
+        ++i;
+      }
       return value;
     }
 
     /// <summary>UTF-8 of a text.</summary>
     internal static byte[] Bytes(string name, string value) {
-      return Encoding.UTF8.GetBytes(Given(name, value));
+      return Encoding.UTF8.GetBytes(Whole(name, Given(name, value)));
     }
   }
 

@@ -58,6 +58,7 @@ namespace Ruda {
     PlanBuilder Add(string name, char tag, params long[] numbers) {
       if (Need.Given("name", name) == "" || name.IndexOfAny(new[] { ' ', '\0' }) >= 0)
         throw new ArgumentException("name is \"" + name + "\", expected the name of a parameter", "name");
+      Need.Whole("name", name);
       if (names.Length > 0)
         names.Append(' ');
       names.Append(name);
@@ -142,7 +143,8 @@ namespace Ruda {
     public PlanBuilder Set(string name, string value) {
       if (value == null)
         return this;
-      byte[] raw = Encoding.UTF8.GetBytes(value);
+      Need.Given("name", name);
+      byte[] raw = Need.Bytes(name.Substring(name.LastIndexOf('.') + 1), value);
       Add(name, 's', raw.Length);
       foreach (byte b in raw) values.Add(b);
       return this;

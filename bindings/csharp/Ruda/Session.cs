@@ -81,7 +81,7 @@ namespace Ruda {
     /// <param name="content">null is the empty text</param>
     public ChatMessage(string role, string content) {
       Role = Need.Text("role", Need.Given("role", role));
-      Content = content ?? "";
+      Content = Need.Whole("content", content) ?? "";
     }
 
     /// <summary>The bytes of a conversation, by the rule of bindings/common/session.h.</summary>

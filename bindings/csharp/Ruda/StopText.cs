@@ -15,7 +15,7 @@ namespace Ruda {
         string name = "stops[" + stops.Count + "]";
         if (Need.Given(name, stop) == "")
           throw new ArgumentException(name + " is empty, expected a text of one character or more", "stops");
-        stops.Add(stop);
+        stops.Add(Need.Whole(name, stop));
       }
     }
 

@@ -65,7 +65,8 @@ Verdict prepare(const Problem& p, Prepare& prep) {
               ? RUDA_ISA_PICK(BinaryRealTable, binary_real_table).rows[op - 1][dtype]
               : RUDA_ISA_PICK(BinaryIntTable, binary_int_table).rows[op - 1][dtype - row_vector_dtypes];
   s.grain = is_slow(op) ? slow_grain : grain;
-  prep.note(std::string(binary_rows[op - 1].name) + ", " + isa_name(isa()));
+  prep.note(std::string(binary_rows[op - 1].name) + ", " +
+            (is_slow(op) ? "one element at a time" : isa_name(isa())));
   return nullptr;
 }
 

@@ -69,6 +69,10 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   const MatmulShape& shape = s.shape;
   s.dots = shape.b.row == 1;
   if (!s.dots && shape.b.col != 1) return "b without a dense axis";
+  const bool tiles = isa() >= Isa::amx && p[RUDA_MATMUL_A].dtype() == RUDA_BF16 &&
+                     p[RUDA_MATMUL_B].dtype() == RUDA_BF16 && shape.k > 0;
+  if (tiles && shape.m >= 8 && p.forced_kernel.empty() && !p.autotune)
+    return "8 rows of BF16 or more are faster in tiles";
   if (shape.m > (s.dots ? kernels.max_rows_dots : kernels.max_rows_sums))
     return "more rows than it holds in registers";
   s.widen_a = shape.a.type != gemm_f32 || shape.a.col != 1;

@@ -14,6 +14,7 @@ ruda_status ruda_model_load(ruda_context context, ruda_store store, const ruda_m
     RUDA_CHECK(out, RUDA_E_NULL, 3, "out is NULL");
     *out = nullptr;
     Context& c = get_context(context);
+    const Ref<Context> kept(&c);  // desc.progress may release it
     auto& opened = get<store::Store>(store, 1, "store");
     ruda_model_desc d = RUDA_MODEL_DESC_INIT;
     if (desc) d = struct_in(desc, 2, "desc");

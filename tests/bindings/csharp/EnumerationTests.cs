@@ -118,12 +118,12 @@ static class EnumerationTests {
       ArgumentTests.Fails("copy: overflow cannot hold a value of kind number, " + Saturate,
             () => new PlanBuilder("copy").Set("x", x).Set("overflow", 1.0).Create(c));
       foreach (bool wrong in new[] { true, false }) {
-        Fails("binary: op cannot hold a value of kind bool, expected one of Binary: add, ",
-              () => new PlanBuilder("binary").Set("a", x).Set("op", wrong).Create(c));
-        Fails("copy: dtype cannot hold a value of kind bool, expected one of DType: f64, ",
-              () => new PlanBuilder("copy").Set("x", x).Set("dtype", wrong).Create(c));
-        Fails("softmax: math cannot hold a value of kind bool, expected one of MathMode: default, ",
-              () => new PlanBuilder("softmax").Set("x", x).Set("options.math", wrong).Create(c));
+        ArgumentTests.Fails("binary: op cannot hold a value of kind bool, expected one of Binary: add, ",
+                            () => new PlanBuilder("binary").Set("a", x).Set("op", wrong).Create(c));
+        ArgumentTests.Fails("copy: dtype cannot hold a value of kind bool, expected one of DType: f64, ",
+                            () => new PlanBuilder("copy").Set("x", x).Set("dtype", wrong).Create(c));
+        ArgumentTests.Fails("softmax: math cannot hold a value of kind bool, expected one of MathMode: default, ",
+                            () => new PlanBuilder("softmax").Set("x", x).Set("options.math", wrong).Create(c));
         new PlanBuilder("reduce").Set("x", x).Set("op", "sum").Set("keepdims", wrong).Create(c).Dispose();
         new PlanBuilder("softmax").Set("x", x).Options(new PlanOptions { Autotune = wrong }).Create(c).Dispose();
       }

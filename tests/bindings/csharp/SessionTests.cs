@@ -42,6 +42,40 @@ static class SessionTests {
     });
   }
 
+  static void Refused(string name, Action call, string index = "1") {
+    ArgumentTests.Refuses(name + " holds a lone surrogate at index " + index + ", expected none", call);
+  }
+
+  /// <summary>UTF-8 has no half of a pair: nothing takes its place on the way to the library.</summary>
+  public static void Surrogates() {
+    const string Half = "a\ud800b";
+    With((c, model, session) => {
+      Tokenizer tokenizer = model.Tokenizer;
+      ChatMessage[] question = { new ChatMessage("user", "a \ud83d\ude00") };
+      Test.Check(tokenizer.Render(question).Contains("a \ud83d\ude00"), "a pair");
+      foreach (string half in new[] { Half, "\ud83d\ude00\ude00", "ab\ud83d" }) {
+        string index = half == Half ? "1" : "2";
+        Refused("text", () => tokenizer.Encode(half), index);
+        Refused("text", () => session.Prompt(half), index);
+        Refused("content", () => new ChatMessage("user", half), index);
+      }
+      Refused("text", () => tokenizer.TokenId(Half));
+      Refused("role", () => new ChatMessage(Half, ""));
+      Refused("template", () => tokenizer.Render(question, template: Half));
+      Refused("variables", () => tokenizer.Render(question, variables: Half));
+      Refused("template", () => session.PromptChat(question, template: Half));
+      Refused("variables", () => session.PromptChat(question, variables: Half));
+      Refused("stops[1]", () => session.Generate(1, new[] { "a", Half }));
+      Refused("stops[0]", () => session.Chat(question, 1, new[] { Half }));
+      Refused("path", () => new Store(Half));
+      using (Store store = new Store(ModelPath)) Refused("name", () => store.Find(Half));
+      Refused("op", () => Plan.OpKernels(Half));
+      Refused("op", () => new PlanBuilder(Half));
+      Refused("name", () => new PlanBuilder("softmax").Set(Half, 1));
+      Refused("kernel", () => new PlanBuilder("softmax").Options(new PlanOptions { Kernel = Half }));
+    });
+  }
+
   public static void Conversations() {
     With((c, model, session) => {
       string whole = Answer(session, 30);

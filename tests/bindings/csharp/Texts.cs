@@ -62,6 +62,7 @@ static class Texts {
     Say("sampling", () => session.SetSampling(new Sampling { TopP = 2 }));
     Say("variables", () => session.PromptChat(question, variables: "3"));
     Say("kernel", () => Plans.Softmax(c, x, options: new PlanOptions { Kernel = "cpu/none" }));
+    Say("surrogate", () => model.Tokenizer.Encode("a\ud800b"));
     Say("text of a name", () => Plan.OpKernels("copy\0"));
     Say("function", () => Ops.Binary(s, x, x, 999));
     Say("function below", () => Ops.Binary(s, x, x, -1));

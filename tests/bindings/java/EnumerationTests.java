@@ -63,6 +63,13 @@ final class EnumerationTests {
       Tensor q = new Tensor(c, DType.F32, 1, 1, 1).fill(s, 1), keys = new Tensor(c, DType.F32, 2, 2, 1, 1).fill(s, 3);
       Tests.equal(Ops.pagedAttention(s, schedule, q, keys, keys, 1, true)[0].toFloats(s)[0], 3f, "causal");
       Tests.equal(Ops.pagedAttention(s, schedule, q, keys, keys, 1, false, Splits.AUTO)[0].toFloats(s)[0], 3f, "not causal");
+      // A third tensor, and a fourth, change nothing of what the first two are.
+      Tensor one = new Tensor(c, DType.F32, 2, 2, 1, 1).fill(s, 3), two = new Tensor(c, DType.F32, 2, 2, 1, 1).fill(s, 0);
+      Tensor row = new Tensor(c, DType.F32, 1, 1, 1).fill(s, 7);
+      Tensor[] caches = Ops.pagedAppend(s, schedule, q, one, row, two);
+      Tests.check(Arrays.equals(caches[0].toFloats(s), new float[] {3, 3, 3, 1}), "keys");
+      Tests.check(Arrays.equals(caches[1].toFloats(s), new float[] {0, 0, 0, 7}), "values");
+      Tests.check(Arrays.equals(Ops.pagedAppend(s, schedule, q, keys)[0].toFloats(s), new float[] {3, 3, 3, 1}), "keys alone");
       int[] zero = {0};
       ArgumentTests.refuses("tables[0] is null", () -> schedule.set(s, new int[][] {null}, zero, zero, zero));
       ArgumentTests.refuses("lengths is null", () -> schedule.set(s, new int[][] {zero}, null, zero, zero));

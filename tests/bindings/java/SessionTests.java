@@ -7,6 +7,8 @@ import io.ruda.ChatMessage;
 import io.ruda.Context;
 import io.ruda.Finish;
 import io.ruda.Model;
+import io.ruda.Plan;
+import io.ruda.PlanBuilder;
 import io.ruda.RudaException;
 import io.ruda.Sampling;
 import io.ruda.Session;
@@ -53,6 +55,39 @@ final class SessionTests {
       Tests.check(text.contains("user\n<|im_end|>"), "no content");
       ArgumentTests.refuses("role holds a NUL at index 1, expected none", () -> new ChatMessage("a\0b", ""));
       ArgumentTests.refuses("role is null, expected a text", () -> new ChatMessage(null, ""));
+    }
+  }
+
+  private static void halved(String name, int index, Tests.Action call) {
+    ArgumentTests.refuses(name + " holds a lone surrogate at index " + index + ", expected none", call);
+  }
+
+  /** UTF-8 has no half of a pair: nothing takes its place on the way to the library. */
+  public static void surrogates() {
+    String alone = "a\ud800b";
+    try (Context c = new Context(Backend.CPU); Store store = new Store(modelPath); Model model = Model.load(c, store);
+         Session session = new Session(model); Tokenizer tokenizer = model.tokenizer()) {
+      List<ChatMessage> question = List.of(new ChatMessage("user", "a \ud83d\ude00"));
+      Tests.check(tokenizer.render(question).contains("a \ud83d\ude00"), "a pair");
+      for (String half : List.of(alone, "\ud83d\ude00\ude00", "ab\ud83d")) {
+        int index = half.equals(alone) ? 1 : 2;
+        halved("text", index, () -> tokenizer.encode(half));
+        halved("text", index, () -> session.prompt(half));
+        halved("content", index, () -> new ChatMessage("user", half));
+      }
+      halved("text", 1, () -> tokenizer.tokenId(alone));
+      halved("role", 1, () -> new ChatMessage(alone, ""));
+      halved("template", 1, () -> tokenizer.render(question, 0, alone, null));
+      halved("variables", 1, () -> tokenizer.render(question, 0, null, alone));
+      halved("template", 1, () -> session.promptChat(question, 0, alone, null, null));
+      halved("variables", 1, () -> session.promptChat(question, 0, null, alone, null));
+      halved("stops[1]", 1, () -> session.generate(1, List.of("a", alone), null));
+      halved("stops[0]", 1, () -> session.chat(question, 1, List.of(alone), null));
+      halved("name", 1, () -> store.find(alone));
+      halved("op", 1, () -> Plan.opKernels(alone));
+      halved("op", 1, () -> new PlanBuilder(alone));
+      halved("name", 1, () -> new PlanBuilder("softmax").set(alone, 1));
+      halved("kernel", 1, () -> new PlanBuilder("softmax").set("options.kernel", alone));
     }
   }
 
@@ -191,7 +226,11 @@ final class SessionTests {
   private static void faults(Model model, Session session) {
     ArgumentTests.refuses("stops[1] is empty, expected a text of one character or more", () -> session.generate(1, List.of("a", ""), null));
     ArgumentTests.refuses("stops[0] is null, expected a text", () -> session.chat(QUESTION, 1, Arrays.asList((String) null), null));
-    ArgumentTests.refuses("stops is null", () -> session.generate(1, null, null));
+    ArgumentTests.refuses("stops[0] is empty", () -> session.generate(1, Arrays.asList("", null), null));
+    String whole = answer(session, 5);
+    Tests.equal(session.chat(QUESTION, 5, null, null).collect(Collectors.joining()), whole, "null is no stop text");
+    session.promptChat(QUESTION);
+    Tests.equal(session.generate(5, null, null).collect(Collectors.joining()), whole, "nor to generate");
     ArgumentTests.refuses("messages is null, expected a list", () -> session.promptChat(null, null));
     ArgumentTests.refuses("messages[0] is null, expected a chat message", () -> session.promptChat(Arrays.asList((ChatMessage) null), null));
     ArgumentTests.refuses("tokens is null, expected a list", () -> session.prompt((int[]) null, null));

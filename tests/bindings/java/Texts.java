@@ -87,6 +87,7 @@ final class Texts {
     });
     say("variables", () -> session.promptChat(question, 0, null, "3", null));
     say("kernel", () -> new PlanBuilder("softmax").set("x", x).set("options.kernel", "cpu/none").create(c));
+    say("surrogate", () -> model.tokenizer().encode("a\ud800b"));
     say("text of a name", () -> Plan.opKernels("copy\0", Backend.CPU));
     say("function", () -> Ops.binary(s, x, x, 999));
     say("function below", () -> Ops.binary(s, x, x, -1));

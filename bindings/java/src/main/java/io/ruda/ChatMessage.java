@@ -11,7 +11,7 @@ public record ChatMessage(String role, String content) {
   /** A content that is null is the empty text. */
   public ChatMessage {
     NativeHandle.text("role", NativeHandle.need("role", role));
-    if (content == null) content = "";
+    content = content == null ? "" : NativeHandle.whole("content", content);
   }
 
   /** The bytes of a conversation, by the rule of bindings/common/session.h. */

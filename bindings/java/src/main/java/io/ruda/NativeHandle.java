@@ -145,16 +145,27 @@ public abstract class NativeHandle implements AutoCloseable {
     }
   }
 
-  /** UTF-8 with an ending NUL, which the native side adds. */
-  static byte[] text(String text) {
-    return text == null ? null : text.getBytes(StandardCharsets.UTF_8);
+  /** A text that UTF-8 can hold: half a surrogate pair is refused; null stays null. */
+  static String whole(String name, String value) {
+    for (int i = 0; value != null && i < value.length(); ++i) {
+      if (!Character.isSurrogate(value.charAt(i))) continue;
+      if (!Character.isSupplementaryCodePoint(value.codePointAt(i)))
+        throw new IllegalArgumentException(name + " holds a lone surrogate at index " + i + ", expected none");
+      ++i;
+    }
+    return value;
+  }
+
+  /** UTF-8 of a text, to which the native side adds an ending NUL; null stays null. */
+  static byte[] utf8(String name, String value) {
+    return whole(name, value) == null ? null : value.getBytes(StandardCharsets.UTF_8);
   }
 
   /** A text that ends with its first NUL for the native side; null stays null. */
   static byte[] text(String name, String value) {
     if (value != null && value.indexOf('\0') >= 0)
       throw new IllegalArgumentException(name + " holds a NUL at index " + value.indexOf('\0') + ", expected none");
-    return text(value);
+    return utf8(name, value);
   }
 
   private static IllegalArgumentException absent(String name, String expected) {

@@ -3,7 +3,6 @@
 package io.ruda;
 
 import io.ruda.internal.Raw;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.LongStream;
@@ -30,6 +29,7 @@ public final class PlanBuilder {
   private PlanBuilder add(String name, char tag, LongStream numbers) {
     if (NativeHandle.need("name", name).isEmpty() || name.indexOf(' ') >= 0 || name.indexOf('\0') >= 0)
       throw new IllegalArgumentException("name is \"" + name + "\", expected the name of a parameter");
+    NativeHandle.whole("name", name);
     if (names.length() > 0) names.append(' ');
     names.append(name);
     values.add((long) tag);
@@ -95,7 +95,7 @@ public final class PlanBuilder {
 
   public PlanBuilder set(String name, String value) {
     if (value == null) return this;
-    byte[] raw = value.getBytes(StandardCharsets.UTF_8);
+    byte[] raw = NativeHandle.utf8(NativeHandle.need("name", name).substring(name.lastIndexOf('.') + 1), value);
     add(name, 's', LongStream.of(raw.length));
     for (byte b : raw) values.add((long) b & 0xFF);
     return this;
@@ -110,7 +110,7 @@ public final class PlanBuilder {
     long[] made = new long[1];
     NativeHandle.with(p -> {
       for (int i = 0; i < places.size(); ++i) numbers[places.get(i)] = p[i + 1];
-      Raw.rudax_plan_create(p[0], NativeHandle.text(op), NativeHandle.text(names.toString()), numbers, made);
+      Raw.rudax_plan_create(p[0], NativeHandle.text("op", op), NativeHandle.text("names", names.toString()), numbers, made);
     }, all);
     return new Plan(made[0]);
   }

@@ -72,7 +72,7 @@ public final class Session extends NativeHandle {
   }
 
   public void prompt(String text, CancelToken cancel) {
-    byte[] raw = text(need("text", text));
+    byte[] raw = utf8("text", need("text", text));
     change(p -> Raw.rudax_session_prompt_text(p[0], raw, p[1]), free("cancel", cancel), NO_TOKEN, () -> EMPTY_TOKENS);
   }
 
@@ -154,9 +154,9 @@ public final class Session extends NativeHandle {
 
   /**
    * Pieces of text until the turn ends, maxTokens were generated (0 = no limit) or a stop text appears, which is not
-   * delivered; none may be empty. finish() tells afterwards what ended it. cancel may be null. After a cancel, or where
-   * the caller stops asking, text that is held back as it may begin a stop text stays: the next generate or next() gives
-   * it first, a prompt or rewind forgets it.
+   * delivered; none may be empty. finish() tells afterwards what ended it. stops and cancel may be null. After a cancel,
+   * or where the caller stops asking, text that is held back as it may begin a stop text stays: the next generate or
+   * next() gives it first, a prompt or rewind forgets it.
    *
    * <p>One answer is read at a time: where a prompt, rewind, next or another answer came in between, the older one ends
    * with a RudaException of status E_STATE. An answer that has ended stays ended.
@@ -175,7 +175,7 @@ public final class Session extends NativeHandle {
     return chat(messages, maxTokens, List.of(), null);
   }
 
-  /** As chat with the stop texts and the token of generate; cancel may be null. */
+  /** As chat with the stop texts and the token of generate; both may be null. */
   public java.util.stream.Stream<String> chat(
       List<ChatMessage> messages, long maxTokens, List<String> stops, CancelToken cancel) {
     return chat(messages, maxTokens, stops, 0, null, null, cancel);

@@ -2,17 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.ruda;
 
+import java.util.ArrayList;
 import java.util.List;
 
 final class StopText {
-  private final List<String> stops;
+  private final List<String> stops = new ArrayList<>();
   private String held = "";
   private boolean stopped;
 
-  StopText(List<String> stops) {
-    this.stops = List.of(NativeHandle.needAll("stops", NativeHandle.need("stops", stops).toArray(new String[0]), "a text"));
-    int empty = this.stops.indexOf("");
-    if (empty >= 0) throw new IllegalArgumentException("stops[" + empty + "] is empty, expected a text of one character or more");
+  /** null is none. */
+  StopText(List<String> given) {
+    if (given == null) return;
+    for (String stop : given) {
+      String name = "stops[" + stops.size() + "]";
+      if (NativeHandle.need(name, stop).isEmpty())
+        throw new IllegalArgumentException(name + " is empty, expected a text of one character or more");
+      stops.add(NativeHandle.whole(name, stop));
+    }
   }
 
   boolean stopped() {

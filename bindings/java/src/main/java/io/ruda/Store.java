@@ -15,7 +15,7 @@ public final class Store extends NativeHandle {
 
   private static long make(Path path) {
     long[] made = new long[1];
-    Raw.rudax_store_open(text(need("path", path, "a path").toString()), made);
+    Raw.rudax_store_open(utf8("path", need("path", path, "a path").toString()), made);
     return made[0];
   }
 

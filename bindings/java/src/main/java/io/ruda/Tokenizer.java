@@ -62,7 +62,7 @@ public final class Tokenizer extends NativeHandle {
 
   /** flags are of EncodeFlags. */
   public int[] encode(String text, int flags) {
-    byte[] raw = text(need("text", text));
+    byte[] raw = utf8("text", need("text", text));
     unsigned("flags", flags);
     long[] count = new long[1];
     with(p -> Raw.rudax_tokenizer_encode(p[0], raw, flags, new int[0], count), this);
@@ -98,7 +98,7 @@ public final class Tokenizer extends NativeHandle {
   /** The token whose entry in the vocabulary is exactly `text`. */
   public int tokenId(String text) {
     long[] id = new long[1];
-    with(p -> Raw.rudax_tokenizer_token_id(p[0], text(need("text", text)), id), this);
+    with(p -> Raw.rudax_tokenizer_token_id(p[0], utf8("text", need("text", text)), id), this);
     return (int) id[0];
   }
 
