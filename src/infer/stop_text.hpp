@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ruda::infer {
@@ -18,7 +19,21 @@ class StopText {
   bool stopped() const { return stopped_; }
 
  private:
-  std::vector<std::string> stops_;
+  // The automaton of Aho and Corasick: a node is the beginning of stop sequences, so that a byte of text
+  // costs the same however many there are.
+  struct Node {
+    uint32_t child = 0, sibling = 0;  // 0 = none
+    uint32_t fallback = 0;            // the longest other end of this beginning that is one itself
+    uint32_t depth = 0;               // bytes
+    uint32_t stop = 0;                // bytes of the longest stop sequence that ends here, 0 = none
+    char byte = 0;
+  };
+  uint32_t child(uint32_t node, char byte) const;
+  uint32_t step(uint32_t node, char byte) const;
+  void add(std::string_view stop);
+  void link();
+
+  std::vector<Node> nodes_;
   std::string held_;
   bool stopped_ = false;
 };

@@ -635,6 +635,88 @@ n | string
 -3.9 | int
 'ff' | int(0, 16)
 '1_000' | int
+'9223372036854775807' | int
+'-9223372036854775808' | int
+-9223372036854775808.0 | int
+9223372036854774784.0 | int
+'9.2e18' | int
+'0x10' | int(0, 16)
+'0x10' | int(7, 0)
+'0X1F' | int(0, 16)
+'-0x10' | int(7, 16)
+'0b101' | int(0, 2)
+'0o17' | int(0, 8)
+'0b1' | int(0, 16)
+'0x10' | int
+'010' | int(7, 0)
+'00' | int(7, 0)
+'0_0' | int(7, 0)
+'0x_f' | int(7, 0)
+'0x__f' | int(7, 0)
+'0x' | int(7, 16)
+'0b2' | int(7, 0)
+'_1' | int(7)
+'1_' | int(7)
+'1__0' | int(7)
+'1_0.5' | int(7)
+'1_0.5' | float
+'1_.5' | float(7)
+'1._5' | float(7)
+'1e1_0' | float
+'+5' | int
+'+-5' | int(7)
+'--5' | int(7)
+'- 5' | int(7)
+'5' | int(7, 1)
+'5' | int(7, 37)
+'5' | int(7, -1)
+'5' | int(7, 'x')
+'5.5' | int(7, 99)
+'5' | int(7, none)
+'z' | int(7, 36)
+'9' | int(7, 8)
+'1e5' | int
+'1e5' | int(7, 16)
+'ff.5' | int(7, 16)
+'-0' | int
+'' | int(7)
+'+' | int(7)
+'inf' | int(7)
+'nan' | int(7)
+'1e400' | int(7)
+'nan' | float | int(7)
+'inf' | float | int(7)
+'nan(1)' | float(7)
+'infinity' | float
+'-Inf' | float
+'1e400' | float
+'-1e400' | float
+'0.00001e400' | float
+'1e-400' | float
+'10000e-400' | float
+'0x1p3' | float(7)
+'.5' | float
+'5.' | float
+'.' | float(7)
+'1e' | float(7)
+('1' * 4301) | int(7)
+('0' * 4301) | int(7)
+('0' * 4000 ~ '9') | int(7)
+0 ** -1
+0.0 ** -1
+false ** -1
+10.0 ** 400
+10 ** -400
+(-2) ** -1
+(-2.0) ** 3
+0.0 ** 0
+('inf' | float) ** 2
+('inf' | float) ** -1
+0.0 ** (-('inf' | float))
+(-('inf' | float)) ** 0.5
+('nan' | float) ** 2
+1.0 ** ('nan' | float)
+1e308 * 10
 none | int
 '2.5' | float
 'x' | float

@@ -177,6 +177,60 @@ void bad_options() {
   EXPECT(refused([](auto& o) { o.repetition_penalty = -2; }));
 }
 
+// What the text up to now gives by the definition: every stop sequence is looked for at every place.
+std::pair<size_t, bool> searched(const std::string& text, const std::vector<std::string>& stops) {
+  size_t first = std::string::npos, keep = 0;
+  for (const std::string& stop : stops) first = std::min(first, text.find(stop));
+  if (first != std::string::npos) return {first, true};
+  for (const std::string& stop : stops)
+    for (size_t n = 1; n < stop.size(); ++n)
+      if (text.ends_with(stop.substr(0, n))) keep = std::max(keep, n);
+  return {text.size() - keep, false};
+}
+
+void stop_texts_as_searched() {
+  uint32_t state = 1;
+  const auto draw = [&](uint32_t below) {
+    return (state = state * 1664525u + 1013904223u) % 65536 * below >> 16;
+  };
+  const auto word = [&](uint32_t most) {
+    std::string out(1 + draw(most), 'a');
+    for (char& c : out) c = char('a' + draw(2));
+    return out;
+  };
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<std::string> stops(1 + draw(4));
+    std::vector<const char*> pointers;
+    for (std::string& stop : stops) stop = word(9);
+    for (const std::string& stop : stops) pointers.push_back(stop.c_str());
+    StopText filter(pointers.data(), uint32_t(pointers.size()));
+    std::string given, got;
+    while (!filter.stopped() && given.size() < 60) {
+      const std::string piece = word(4);
+      given += piece;
+      got += filter.push(piece);
+      const auto [size, stopped] = searched(given, stops);
+      EXPECT(filter.stopped() == stopped && got == given.substr(0, size));
+      if (draw(3) || stopped) continue;
+      const std::string held = filter.finish();  // goes back in, as a session does
+      EXPECT(got + held == given && filter.push(held) == "");
+    }
+  }
+}
+
+// A piece costs what its bytes cost, not what the stop sequences are: a search for each would take minutes.
+void many_stop_texts() {
+  std::vector<std::string> stops(200000);
+  std::vector<const char*> pointers;
+  for (size_t i = 0; i < stops.size(); ++i) stops[i] = "stop " + std::to_string(i) + ";";
+  for (const std::string& stop : stops) pointers.push_back(stop.c_str());
+  StopText filter(pointers.data(), uint32_t(pointers.size()));
+  std::string got;
+  for (int i = 0; i < 100000; ++i) got += filter.push("stop 1");
+  EXPECT(!filter.stopped() && got.size() == 599994);
+  EXPECT(filter.push("99999;!") == "" && filter.stopped());
+}
+
 // Values published with the generator: key and counter all zero, and all ones.
 void philox_known_answers() {
   const auto zero = ruda::philox(0, 0, 0);
@@ -221,6 +275,8 @@ int main() {
   bad_options();
   philox_known_answers();
   stop_texts();
+  stop_texts_as_searched();
+  many_stop_texts();
   std::printf("%s\n", failures ? "failed" : "passed");
   return failures != 0;
 }

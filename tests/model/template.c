@@ -99,6 +99,48 @@ static void names_the_line(void** state) {
   expect_refused("{{ 99999999999999999999 }}", RUDA_E_FORMAT, "does not fit 64 bits");
 }
 
+/* Where Python has longer integers or complex numbers, an error and not another number. */
+static void refuses_other_numbers(void** state) {
+  (void)state;
+  static const char* const wide[] = {
+      "'9223372036854775808' | int", "'-9223372036854775809' | int",     "1e300 | int",
+      "9223372036854775807.0 | int", "'9300000000000000000.0' | int",    "-1e19 | int",
+      "('1' * 310) | int",           "'0x8000000000000000' | int(0, 0)", "('f' * 5000) | int(0, 16)",
+  };
+  char source[128];
+  for (size_t i = 0; i < COUNT(wide); ++i) {
+    snprintf(source, sizeof source, "\n{{ %s }}", wide[i]);
+    expect_refused(source, RUDA_E_FORMAT, "template line 2: an integer does not fit 64 bits");
+  }
+  expect_refused("{{ 0 ** -1 }}", RUDA_E_FORMAT, "line 1: zero cannot be raised to a negative power");
+  expect_refused("{{ (-8) ** 0.5 }}", RUDA_E_FORMAT, "line 1: a negative number to a fractional power");
+  expect_refused("{{ 10.0 ** 400 }}", RUDA_E_FORMAT, "line 1: the result of '**' is too large");
+}
+
+static void shows_years_that_python_has(void** state) {
+  (void)state;
+  static const struct {
+    int64_t now;
+    ruda_status status;
+  } cases[] = {
+      {INT64_MAX, RUDA_E_FORMAT},
+      {INT64_MIN, RUDA_E_FORMAT},
+      {253402300800 + 86400, RUDA_E_FORMAT},
+      {253402300800 - 86400, RUDA_OK},
+      {67768036191676800, RUDA_E_FORMAT},
+      {-62135596800 + 86400, RUDA_OK},
+      {-62135596800 - 86400, RUDA_E_FORMAT},
+  };
+  ruda_chat_options options = RUDA_CHAT_OPTIONS_INIT;
+  options.source = "\n{{ strftime_now('%d') }}";
+  for (size_t i = 0; i < COUNT(cases); ++i) {
+    options.now = cases[i].now;
+    const ruda_status status = ruda_chat_render(NULL, NULL, 0, &options, text, sizeof text, NULL);
+    assert_int_equal(status, cases[i].status);
+    if (status) assert_non_null(strstr(message(), "template line 2: strftime_now: the time"));
+  }
+}
+
 /* Work, memory, output and depth are bounded, whatever the template asks for. */
 static void keeps_limits(void** state) {
   (void)state;
@@ -295,6 +337,8 @@ int main(void) {
       cmocka_unit_test(renders_golden_templates),
       cmocka_unit_test(renders_golden_expressions),
       cmocka_unit_test(names_the_line),
+      cmocka_unit_test(refuses_other_numbers),
+      cmocka_unit_test(shows_years_that_python_has),
       cmocka_unit_test(keeps_limits),
       cmocka_unit_test(writes_pasted_json),
       cmocka_unit_test(refuses_json),

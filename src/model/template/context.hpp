@@ -24,8 +24,8 @@ using Names = std::vector<std::pair<std::string, Value>>;
 struct Scope {
   std::shared_ptr<Scope> parent;
   Names names;
-  // nullptr when no scope up to the outermost has it.
-  const Value* find(std::string_view name) const;
+  // nullptr when no scope up to the outermost has it. Adds to `touched` what it looked at.
+  const Value* find(std::string_view name, uint64_t& touched) const;
   void set(std::string_view name, Value value);
 };
 
@@ -69,6 +69,8 @@ using Test = bool (*)(Evaluator&, const Value& input, Arguments& arguments);
 // nullptr for an unknown name.
 Filter find_filter(std::string_view name);
 Filter find_sequence_filter(std::string_view name);
+Value to_int(Evaluator& evaluator, const Value& input, Arguments& arguments);
+Value to_float(Evaluator& evaluator, const Value& input, Arguments& arguments);
 Test find_test(std::string_view name);
 
 // Methods of strings, dictionaries and lists. False when the value has no such method.
@@ -94,13 +96,24 @@ bool same(const Value& a, const Value& b);
 [[noreturn]] __attribute__((format(printf, 1, 2))) void fail_value(const char* format, ...);
 int64_t integer_argument(const Value& value, const char* what);
 std::string text_argument(const Value& value, const char* what);
+// Count the work of a pass over the characters of a text, of mapping their case, of comparing its bytes,
+// and of looking a key up.
+void step_case(Evaluator& evaluator, std::string_view text);
+void step_text(Evaluator& evaluator, std::string_view text);
+void step_bytes(Evaluator& evaluator, uint64_t bytes);
+void step_lookup(Evaluator& evaluator, uint64_t entries, const Value& key);
+// Counts the work of str(value) beyond the bytes that it gives: those of lists need quotes and escapes.
+void step_print(Evaluator& evaluator, const Value& value);
+// What filters for text make of any value: undefined is empty.
+std::string soft_text(Evaluator& evaluator, const Value& value);
 // Counts the work of looking for `what` in `text`, at worst the product of their sizes.
 void step_search(Evaluator& evaluator, std::string_view text, std::string_view what);
 // As the members find and rfind of std::string_view, in time that grows with the sum of both lengths.
 size_t find_text(std::string_view text, std::string_view what, size_t at = 0);
 size_t find_last_text(std::string_view text, std::string_view what);
 bool is_text_space(uint32_t code);
-std::string strip(std::string_view text, const std::string* chars, bool left, bool right);
+std::string strip(Evaluator& evaluator, std::string_view text, const std::string* chars, bool left,
+                  bool right);
 std::string replace_all(Evaluator& evaluator, std::string_view text, std::string_view from,
                         std::string_view to, int64_t count);
 // str.split: at runs of white space when `separator` is null; `count` -1 = all. `right` starts at the end.

@@ -17,7 +17,7 @@ Evaluator::Evaluator(const Limits& limits, Names globals, int64_t now)
 }
 
 void Evaluator::step(uint64_t steps) {
-  steps_ += steps;
+  if (__builtin_add_overflow(steps_, steps, &steps_)) steps_ = UINT64_MAX;
   limits_.stop.check();
   RUDA_CHECK(steps_ <= limits_.steps, RUDA_E_BUDGET, -1, "template line %d: more than %llu steps", line_,
              static_cast<unsigned long long>(limits_.steps));
@@ -49,6 +49,11 @@ Value Evaluator::make_text(std::string text) {
 Value Evaluator::make_namespace(Names names) {
   charge(names.size() * sizeof(Names::value_type) + sizeof(Namespace));
   return Value(&namespaces_.emplace_back(Namespace{std::move(names)}));
+}
+
+Value Evaluator::make_undefined(std::string_view name) {
+  charge(name.size());
+  return Value::undefined(name);
 }
 
 const Callable* Evaluator::keep(Callable callable) {
@@ -132,9 +137,16 @@ Value Evaluator::eval(const Expr& expr, const ScopePtr& scope) {
   return {};
 }
 
+const Value* Evaluator::look_up(std::string_view name, const Scope& scope) {
+  uint64_t touched = 0;
+  const Value* found = scope.find(name, touched);
+  step(touched * (1 + name.size() / 64) / 16);
+  return found;
+}
+
 Value Evaluator::eval_name(const Expr& expr, const ScopePtr& scope) {
-  if (const Value* found = scope->find(expr.text)) return *found;
-  if (!is_global(expr.text)) return Value::undefined(expr.text);
+  if (const Value* found = look_up(expr.text, *scope)) return *found;
+  if (!is_global(expr.text)) return make_undefined(expr.text);
   const std::string name = expr.text;
   return keep({name,
                [name](Evaluator& self, Arguments& arguments) { return call_global(self, name, arguments); },
@@ -146,7 +158,9 @@ Value Evaluator::eval_many(const Expr& expr, const ScopePtr& scope) {
     std::string out;
     for (const ExprPtr& arg : expr.args) {
       const size_t before = out.size();
-      append_str(out, eval(*arg, scope));
+      const Value value = eval(*arg, scope);
+      step_print(*this, value);
+      append_str(out, value);
       charge(out.size() - before);
     }
     return Value(std::move(out));
@@ -157,7 +171,7 @@ Value Evaluator::eval_many(const Expr& expr, const ScopePtr& scope) {
       Value key = eval(*expr.args[i], scope);
       Value value = eval(*expr.args[i + 1], scope);
       if (key.list() || key.dict()) fail_value("a %s cannot be a key", key.type_name());
-      step(pairs.size() / 8 + key.weight());
+      step((1 + pairs.size() / 8) * key.weight());
       const auto same =
           std::find_if(pairs.begin(), pairs.end(), [&](auto& pair) { return equal(pair.first, key); });
       if (same != pairs.end())
@@ -224,7 +238,7 @@ Value Evaluator::eval_call(const Expr& expr, const ScopePtr& scope) {
     line_ = expr.line;
     return call(method, arguments);
   }
-  if (callee.kind == ExprKind::name && is_global(callee.text) && !scope->find(callee.text)) {
+  if (callee.kind == ExprKind::name && is_global(callee.text) && !look_up(callee.text, *scope)) {
     Arguments arguments = eval_arguments(expr, 1, scope);
     line_ = expr.line;
     return call_global(*this, callee.text, arguments);
@@ -252,6 +266,7 @@ Value Evaluator::apply_filter(std::string_view name, const Value& input, Argumen
   if (!filter) filter = find_sequence_filter(name);
   if (!filter) fail_value("no filter is called %s", store::quoted(name).c_str());
   step();
+  if (const std::string* text = input.text()) step_bytes(*this, text->size());
   return filter(*this, input, arguments);
 }
 
@@ -279,6 +294,7 @@ Value Evaluator::call_macro(const Callable& macro, Arguments& arguments) {
   charge(sizeof(Scope));
   for (size_t i = 0; i < body.params.size(); ++i) {
     const auto& [name, fallback] = body.params[i];
+    step(1 + (arguments.named.size() + i) / 16);
     const Value* given = arguments.take(i, name);
     scope->set(name, given ? *given : fallback ? eval(*fallback, scope) : Value::undefined(name));
   }
@@ -291,9 +307,10 @@ Value Evaluator::attribute(const Value& object, std::string_view name) {
   if (object.is_undefined()) fail_value("%s", object.undefined_message().c_str());
   if (Loop* loop = object.loop()) return loop_attribute(*loop, name);
   if (const Namespace* space = object.name_space()) {
+    step(space->names.size() * (1 + name.size() / 64) / 16);
     for (const auto& [key, value] : space->names)
       if (key == name) return value;
-    return Value::undefined(name);
+    return make_undefined(name);
   }
   if (has_method(object, name)) {
     const std::string method(name);
@@ -304,17 +321,17 @@ Value Evaluator::attribute(const Value& object, std::string_view name) {
                  nullptr, nullptr, nullptr});
   }
   if (const Dict* dict = object.dict()) {
-    step(dict->pairs.size() / 16);
+    step(dict->pairs.size() * (1 + name.size() / 64) / 16);
     if (const Value* found = dict->find(name)) return *found;
   }
-  return Value::undefined(name);
+  return make_undefined(name);
 }
 
 Value Evaluator::item(const Value& object, const Value& key) {
   if (object.is_undefined()) fail_value("%s", object.undefined_message().c_str());
   int64_t index = 0;
   if (const Dict* dict = object.dict()) {
-    step(dict->pairs.size() / 16);
+    step_lookup(*this, dict->pairs.size(), key);
     if (const Value* found = dict->find(key)) return *found;
   } else if (object.list() && key.as_integer(index)) {
     const Items& items = object.list()->items;
@@ -328,16 +345,18 @@ Value Evaluator::item(const Value& object, const Value& key) {
     return Value::undefined("index " + str(key));
   }
   if (const std::string* name = key.text()) {
-    if (object.dict() && !has_method(object, *name)) return Value::undefined(*name);
+    if (object.dict() && !has_method(object, *name)) return make_undefined(*name);
     return attribute(object, *name);
   }
-  return Value::undefined(str(key));
+  return make_undefined(soft_text(*this, key));
 }
 
-const Value* Scope::find(std::string_view name) const {
-  for (const Scope* scope = this; scope; scope = scope->parent.get())
+const Value* Scope::find(std::string_view name, uint64_t& touched) const {
+  for (const Scope* scope = this; scope; scope = scope->parent.get()) {
+    touched += 1 + scope->names.size();
     for (const auto& [key, value] : scope->names)
       if (key == name) return &value;
+  }
   return nullptr;
 }
 

@@ -20,6 +20,7 @@ class Evaluator {
   // ---- for filters, tests, methods and functions ----
   void step(uint64_t steps = 1);
   void charge(uint64_t bytes);
+  uint64_t bytes_left() const { return limits_.bytes - bytes_; }
   // Elements of what a loop may walk: lists, characters of a text, keys of a dictionary.
   Items iterate(const Value& value);
   Value call(const Value& callee, Arguments& arguments);
@@ -30,6 +31,8 @@ class Evaluator {
   Value make_dict(Pairs pairs);
   Value make_text(std::string text);
   Value make_namespace(Names names);
+  // An undefined value that keeps what was looked for.
+  Value make_undefined(std::string_view name);
   Value apply_filter(std::string_view name, const Value& input, Arguments& arguments);
   bool apply_test(std::string_view name, const Value& input, Arguments& arguments);
   int64_t now() const { return now_; }
@@ -49,6 +52,7 @@ class Evaluator {
   void assign(const Expr& target, const Value& value, const ScopePtr& scope);
 
   Value eval(const Expr& expr, const ScopePtr& scope);
+  const Value* look_up(std::string_view name, const Scope& scope);
   Value eval_name(const Expr& expr, const ScopePtr& scope);
   Value eval_call(const Expr& expr, const ScopePtr& scope);
   Value eval_compare(const Expr& expr, const ScopePtr& scope);

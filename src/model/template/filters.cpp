@@ -12,13 +12,6 @@
 namespace ruda::jinja {
 namespace {
 
-// What filters for text make of any value: undefined is empty.
-std::string soft_text(Evaluator& evaluator, const Value& value) {
-  std::string text = str(value);
-  evaluator.charge(text.size());
-  return text;
-}
-
 bool flag(Arguments& arguments, size_t position, const char* name, bool fallback = false) {
   const Value* given = arguments.take(position, name);
   return given ? given->truth() : fallback;
@@ -28,28 +21,35 @@ Value trim(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   const Value* chars = arguments.take(0, "chars");
   arguments.finish("trim");
   const std::string* set = chars ? chars->text() : nullptr;
-  return evaluator.make_text(strip(soft_text(evaluator, input), set, true, true));
+  return evaluator.make_text(strip(evaluator, soft_text(evaluator, input), set, true, true));
 }
 
 Value upper(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   arguments.finish("upper");
-  return evaluator.make_text(text::to_upper(soft_text(evaluator, input)));
+  const std::string text = soft_text(evaluator, input);
+  step_case(evaluator, text);
+  return evaluator.make_text(text::to_upper(text));
 }
 
 Value lower(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   arguments.finish("lower");
-  return evaluator.make_text(text::to_lower(soft_text(evaluator, input)));
+  const std::string text = soft_text(evaluator, input);
+  step_case(evaluator, text);
+  return evaluator.make_text(text::to_lower(text));
 }
 
 Value capitalize(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   arguments.finish("capitalize");
-  return evaluator.make_text(text::to_capitalized(soft_text(evaluator, input)));
+  const std::string text = soft_text(evaluator, input);
+  step_case(evaluator, text);
+  return evaluator.make_text(text::to_capitalized(text));
 }
 
 // Words begin at the start and after white space, '-', '(', '{', '[' and '<'.
 Value title(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   arguments.finish("title");
   const std::string text = soft_text(evaluator, input);
+  step_case(evaluator, text);
   std::string out;
   bool start = true;
   for (size_t at = 0; at < text.size();) {
@@ -79,12 +79,14 @@ Value title(Evaluator& evaluator, const Value& input, Arguments& arguments) {
 
 Value to_string(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   arguments.finish("string");
+  step_print(evaluator, input);
   return input.text() ? input : evaluator.make_text(str(input));
 }
 
-Value safe(Evaluator&, const Value& input, Arguments& arguments) {
+Value safe(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   arguments.finish("safe");
-  return input.text() ? input : Value(str(input));
+  step_print(evaluator, input);
+  return input.text() ? input : evaluator.make_text(str(input));
 }
 
 Value escape(Evaluator& evaluator, const Value& input, Arguments& arguments) {
@@ -101,10 +103,13 @@ Value escape(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   return evaluator.make_text(std::move(out));
 }
 
-Value length(Evaluator&, const Value& input, Arguments& arguments) {
+Value length(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   arguments.finish("length");
   if (input.is_undefined()) return int64_t{0};
-  if (const std::string* text = input.text()) return int64_t(text::count_chars(*text));
+  if (const std::string* text = input.text()) {
+    step_text(evaluator, *text);
+    return int64_t(text::count_chars(*text));
+  }
   if (const List* list = input.list()) return int64_t(list->items.size());
   if (const Dict* dict = input.dict()) return int64_t(dict->pairs.size());
   fail_value("a value of type %s has no length", input.type_name());
@@ -117,58 +122,6 @@ Value with_default(Evaluator&, const Value& input, Arguments& arguments) {
   if (input.is_undefined() || (also_false && !input.truth()))
     return fallback ? *fallback : Value(std::string());
   return input;
-}
-
-// Python's int(text, base) after white space is stripped; false when it is no integer.
-bool parse_integer(std::string text, int base, int64_t& out) {
-  text = strip(text, nullptr, true, true);
-  std::string digits;
-  for (size_t i = 0; i < text.size(); ++i)
-    if (text[i] != '_' || i == 0 || i + 1 == text.size()) digits += text[i];
-  const char* begin = digits.data();
-  const bool plus = !digits.empty() && digits[0] == '+';
-  if (plus && digits.size() > 1 && digits[1] == '-') return false;
-  const auto [end, error] = std::from_chars(begin + plus, begin + digits.size(), out, base);
-  return error == std::errc() && end == begin + digits.size();
-}
-
-bool parse_real(std::string text, double& out) {
-  text = strip(text, nullptr, true, true);
-  const size_t plus = !text.empty() && text[0] == '+';
-  if (text.size() > plus + 1 && plus && text[1] == '-') return false;
-  const char* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data() + plus, end, out);
-  return result.ec == std::errc() && result.ptr == end;
-}
-
-Value to_int(Evaluator&, const Value& input, Arguments& arguments) {
-  const Value* given = arguments.take(0, "default");
-  const Value* base_given = arguments.take(1, "base");
-  arguments.finish("int");
-  const Value fallback = given ? *given : Value(int64_t{0});
-  if (input.is_undefined()) fail_value("%s", input.undefined_message().c_str());
-  int64_t integer;
-  double real;
-  if (input.as_integer(integer)) return integer;
-  if (const std::string* text = input.text()) {
-    const int64_t base = base_given ? integer_argument(*base_given, "base") : 10;
-    if (base < 2 || base > 36) fail_value("base is %lld, expected 2 to 36", static_cast<long long>(base));
-    if (parse_integer(*text, int(base), integer)) return integer;
-    if (!parse_real(*text, real)) return fallback;
-  } else if (!input.as_real(real)) {
-    return fallback;
-  }
-  return std::isfinite(real) && std::fabs(real) < 9.2e18 ? Value(int64_t(real)) : fallback;
-}
-
-Value to_float(Evaluator&, const Value& input, Arguments& arguments) {
-  const Value* given = arguments.take(0, "default");
-  arguments.finish("float");
-  if (input.is_undefined()) fail_value("%s", input.undefined_message().c_str());
-  double real;
-  if (input.as_real(real)) return real;
-  if (input.text() && parse_real(*input.text(), real)) return real;
-  return given ? *given : Value(0.0);
 }
 
 Value absolute(Evaluator& evaluator, const Value& input, Arguments& arguments) {
@@ -224,7 +177,8 @@ Value replace(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   arguments.finish("replace");
   if (!from || !to) fail_value("replace takes two texts");
   const int64_t times = count && !count->is_none() ? integer_argument(*count, "count") : -1;
-  return Value(replace_all(evaluator, soft_text(evaluator, input), str(*from), str(*to), times));
+  return Value(replace_all(evaluator, soft_text(evaluator, input), soft_text(evaluator, *from),
+                           soft_text(evaluator, *to), times));
 }
 
 Value indent(Evaluator& evaluator, const Value& input, Arguments& arguments) {
@@ -234,6 +188,7 @@ Value indent(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   std::string space(4, ' ');
   if (width && width->text()) {
     space = *width->text();
+    evaluator.charge(space.size());
   } else if (width) {
     const int64_t count = integer_argument(*width, "width");
     if (count > 10'000) fail_value("width is %lld, at most 10000", static_cast<long long>(count));
@@ -275,7 +230,8 @@ Value to_json(Evaluator& evaluator, const Value& input, Arguments& arguments) {
     if (style.item_separator.size() + style.key_separator.size() > 1000)
       fail_value("separators are too long");
   }
-  evaluator.step(input.weight());
+  evaluator.step(input.weight() * (style.sort_keys ? 8 : 1));
+  style.max_bytes = evaluator.bytes_left();
   std::string out;
   append_json(out, input, style);
   return evaluator.make_text(std::move(out));

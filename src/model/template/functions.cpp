@@ -44,7 +44,10 @@ Value strftime_now(Evaluator& evaluator, Arguments& arguments) {
   if (format.empty()) return Value(std::string());
   const time_t now = evaluator.now();
   std::tm local{};
-  localtime_r(&now, &local);
+  // The years that Python has.
+  if (!localtime_r(&now, &local) || local.tm_year < 1 - 1900 || local.tm_year > 9999 - 1900)
+    fail_value("strftime_now: the time %lld is not in the years 1 to 9999",
+               static_cast<long long>(evaluator.now()));
   char text[2048];
   const size_t bytes = std::strftime(text, sizeof text, format.c_str(), &local);
   return evaluator.make_text(std::string(text, bytes));
@@ -57,6 +60,7 @@ Value named_pairs(Evaluator& evaluator, Arguments& arguments) {
     pairs = source->dict()->pairs;
   }
   for (auto& [name, value] : arguments.named) {
+    evaluator.step(1 + pairs.size() * (1 + name.size() / 64) / 16);
     const auto same = std::find_if(pairs.begin(), pairs.end(), [&, key = &name](const auto& pair) {
       return pair.first.text() && *pair.first.text() == *key;
     });
@@ -86,8 +90,9 @@ bool compares(Evaluator& evaluator, const char* op, const Value& value, Argument
 
 int64_t parity(const Value& value) { return binary_modulo(integer_argument(value, "the value"), 2); }
 
-bool cased(const Value& value, bool upper) {
-  const std::string text = str(value);
+bool cased(Evaluator& evaluator, const Value& value, bool upper) {
+  const std::string text = soft_text(evaluator, value);
+  step_text(evaluator, text);
   bool some = false;
   for (size_t at = 0; at < text.size();) {
     const text::Decoded d = text::decode_utf8(std::string_view(text).substr(at));
@@ -99,6 +104,11 @@ bool cased(const Value& value, bool upper) {
     at += d.bytes;
   }
   return some;
+}
+
+bool is_same(Evaluator& evaluator, const Value& a, const Value& b) {
+  if (a.text() && b.text()) step_bytes(evaluator, std::min(a.text()->size(), b.text()->size()));
+  return same(a, b);
 }
 
 struct NamedTest {
@@ -132,10 +142,10 @@ constexpr NamedTest tests[] = {
     {"even", RUDA_TEST(parity(v) == 0)},
     {"divisibleby", RUDA_TEST(binary_modulo(integer_argument(v, "the value"),
                                             integer_argument(argument(a, "divisibleby"), "num")) == 0)},
-    {"lower", RUDA_TEST(cased(v, false))},
-    {"upper", RUDA_TEST(cased(v, true))},
+    {"lower", RUDA_TEST(cased(e, v, false))},
+    {"upper", RUDA_TEST(cased(e, v, true))},
     {"escaped", RUDA_TEST(false)},
-    {"sameas", RUDA_TEST(same(v, argument(a, "sameas")))},
+    {"sameas", RUDA_TEST(is_same(e, v, argument(a, "sameas")))},
     {"filter", RUDA_TEST(v.text() && (find_filter(*v.text()) || find_sequence_filter(*v.text())))},
     {"test", RUDA_TEST(v.text() && find_test(*v.text()))},
     {"in", RUDA_TEST(compares(e, "in", v, a))},
@@ -173,7 +183,7 @@ Value dict_method(Evaluator& evaluator, const Value& object, std::string_view na
     const Value* key = arguments.take(0, "key");
     if (!key) fail_value("dict.get needs a key");
     const Value* fallback = arguments.take(1, "default");
-    evaluator.step(dict.pairs.size() / 16);
+    step_lookup(evaluator, dict.pairs.size(), *key);
     const Value* found = dict.find(*key);
     return found ? *found : fallback ? *fallback : Value(None{});
   }
@@ -192,7 +202,7 @@ Value list_method(Evaluator& evaluator, const Value& object, std::string_view na
   if (name == "copy") return object;
   const Value* wanted = arguments.take(0, "value");
   if (!wanted) fail_value("an argument is missing");
-  evaluator.step(object.weight());
+  evaluator.step(object.work());
   const Items& items = object.list()->items;
   int64_t count = 0;
   for (size_t i = 0; i < items.size(); ++i)
@@ -242,7 +252,7 @@ Value call_global(Evaluator& evaluator, std::string_view name, Arguments& argume
   } else if (name == "namespace") {
     const Value pairs = named_pairs(evaluator, arguments);
     Names names;
-    for (const auto& [key, value] : pairs.dict()->pairs) names.emplace_back(str(key), value);
+    for (const auto& [key, value] : pairs.dict()->pairs) names.emplace_back(soft_text(evaluator, key), value);
     result = evaluator.make_namespace(std::move(names));
   } else if (name == "strftime_now") {
     result = strftime_now(evaluator, arguments);

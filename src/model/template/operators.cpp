@@ -35,8 +35,17 @@ int64_t floor_divide(int64_t a, int64_t b) {
   return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
+// Python raises errors where pow() gives an infinity or makes a complex number of finite operands.
+double real_power(double base, double exponent) {
+  const double out = std::pow(base, exponent);
+  if (std::isfinite(out) || !std::isfinite(base) || !std::isfinite(exponent)) return out;
+  if (base == 0) fail_value("zero cannot be raised to a negative power");
+  if (std::isnan(out)) fail_value("a negative number to a fractional power is complex");
+  fail_value("the result of '**' is too large");
+}
+
 Value integer_power(int64_t base, int64_t exponent) {
-  if (exponent < 0) return std::pow(double(base), double(exponent));
+  if (exponent < 0) return real_power(double(base), double(exponent));
   int64_t out = 1;
   while (exponent) {
     if (exponent & 1) refuse_overflow(__builtin_mul_overflow(out, base, &out));
@@ -65,7 +74,7 @@ Value real_arithmetic(std::string_view op, double a, double b) {
   if (op == "+") return a + b;
   if (op == "-") return a - b;
   if (op == "*") return a * b;
-  if (op == "**") return std::pow(a, b);
+  if (op == "**") return real_power(a, b);
   if (b == 0) fail_value("division by zero");
   if (op == "/") return a / b;
   double r = std::fmod(a, b);
@@ -87,6 +96,8 @@ Value repeat(Evaluator& evaluator, const Value& what, int64_t count) {
     return Value(std::move(out));
   }
   evaluator.step(total);
+  RUDA_CHECK(total <= max_weight, RUDA_E_BUDGET, -1, "template: a value has more than %llu parts",
+             static_cast<unsigned long long>(max_weight));
   Items out;
   for (int64_t i = 0; size && i < count; ++i)
     out.insert(out.end(), what.list()->items.begin(), what.list()->items.end());
@@ -178,6 +189,7 @@ Value format_percent(Evaluator& evaluator, const std::string& format, const Valu
   const bool many = values.list() && values.list()->tuple;
   const size_t count = many ? values.list()->items.size() : 1;
   size_t next = 0;
+  step_text(evaluator, format);
   std::string out;
   for (size_t at = 0; at < format.size();) {
     if (format[at] != '%') {
@@ -191,7 +203,9 @@ Value format_percent(Evaluator& evaluator, const std::string& format, const Valu
     }
     if (next >= count) fail_value("not enough values for the format");
     const size_t before = out.size();
-    append_conversion(out, conversion, many ? values.list()->items[next] : values);
+    const Value& value = many ? values.list()->items[next] : values;
+    evaluator.step(value.weight() * 4);
+    append_conversion(out, conversion, value);
     evaluator.charge(out.size() - before);
     ++next;
   }
@@ -207,11 +221,11 @@ bool contains(Evaluator& evaluator, const Value& container, const Value& value) 
     return find_text(*text, *value.text()) != std::string_view::npos;
   }
   if (const Dict* dict = container.dict()) {
-    evaluator.step(dict->pairs.size());
+    step_lookup(evaluator, dict->pairs.size(), value);
     return dict->find(value) != nullptr;
   }
   if (const List* list = container.list()) {
-    evaluator.step(list->weight);
+    evaluator.step(list->work);
     return std::any_of(list->items.begin(), list->items.end(),
                        [&](const Value& item) { return equal(item, value); });
   }
@@ -243,7 +257,7 @@ Value binary(Evaluator& evaluator, std::string_view op, const Value& a, const Va
 bool compare_values(Evaluator& evaluator, std::string_view op, const Value& a, const Value& b) {
   if (op == "in") return contains(evaluator, b, a);
   if (op == "not in") return !contains(evaluator, b, a);
-  evaluator.step(std::min(a.weight(), b.weight()));
+  evaluator.step(std::min(a.work(), b.work()));
   if (op == "==") return equal(a, b);
   if (op == "!=") return !equal(a, b);
   const int order = compare(a, b);
@@ -329,11 +343,36 @@ void step_search(Evaluator& evaluator, std::string_view text, std::string_view w
   evaluator.step(1 + text.size() / 64 + what.size() / 64);
 }
 
+void step_text(Evaluator& evaluator, std::string_view text) { evaluator.step(text.size() / 16); }
+
+void step_case(Evaluator& evaluator, std::string_view text) { evaluator.step(text.size() / 8); }
+
+void step_bytes(Evaluator& evaluator, uint64_t bytes) { evaluator.step(bytes / 64); }
+
+void step_lookup(Evaluator& evaluator, uint64_t entries, const Value& key) {
+  evaluator.step((1 + entries / 16) * key.weight());
+}
+
+void step_print(Evaluator& evaluator, const Value& value) {
+  evaluator.step(value.text() ? 0 : value.weight() * 4);
+}
+
+std::string soft_text(Evaluator& evaluator, const Value& value) {
+  step_print(evaluator, value);
+  std::string text = str(value);
+  evaluator.charge(text.size());
+  return text;
+}
+
 bool is_text_space(uint32_t code) {
   return text::char_class(code) == text::CharClass::space || (code >= 0x1C && code <= 0x1F);
 }
 
-std::string strip(std::string_view text, const std::string* chars, bool left, bool right) {
+std::string strip(Evaluator& evaluator, std::string_view text, const std::string* chars, bool left,
+                  bool right) {
+  // A character of the set counts one, one that goes a part that grows with the search in the set.
+  evaluator.step(chars ? chars->size() : 0);
+  constexpr size_t portion = 256;
   std::vector<uint32_t> set;
   if (chars)
     for (size_t at = 0; at < chars->size();) {
@@ -345,13 +384,19 @@ std::string strip(std::string_view text, const std::string* chars, bool left, bo
   const auto goes = [&](uint32_t code) {
     return chars ? std::binary_search(set.begin(), set.end(), code) : is_text_space(code);
   };
-  size_t begin = 0, end = text.size();
+  size_t begin = 0, end = text.size(), gone = 0, cost = portion / 16;
+  for (size_t n = set.size(); n > 1; n /= 2) cost += portion / 64;
+  const auto count = [&] {
+    if (++gone % portion == 0) evaluator.step(cost);
+  };
   while (left && begin < end) {
+    count();
     const text::Decoded d = text::decode_utf8(text.substr(begin));
     if (!goes(d.code)) break;
     begin += d.bytes;
   }
   while (right && end > begin) {
+    count();
     size_t start = end - 1;
     while (start > begin && end - start < 4 && (static_cast<unsigned char>(text[start]) & 0xC0) == 0x80)
       --start;

@@ -39,6 +39,7 @@ Value follow(Evaluator& evaluator, const Value& start, const Value& path) {
   if (!path.text()) return evaluator.item(start, path);
   Value value = start;
   std::string_view rest = *path.text();
+  step_bytes(evaluator, rest.size());
   while (true) {
     const size_t dot = rest.find('.');
     const std::string part(rest.substr(0, dot));
@@ -65,11 +66,12 @@ Value join(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   Items items = evaluator.iterate(input);
   if (attribute && !attribute->is_none())
     for (Value& item : items) item = follow(evaluator, item, *attribute);
-  return Value(join_texts(evaluator, items, separator ? str(*separator) : std::string()));
+  return Value(join_texts(evaluator, items, separator ? soft_text(evaluator, *separator) : std::string()));
 }
 
 // The arguments of map, select and reject after the first: those of the inner filter or test.
-Arguments rest_of(Arguments& arguments, size_t from) {
+Arguments rest_of(Evaluator& evaluator, Arguments& arguments, size_t from) {
+  evaluator.step(arguments.positional.size() + arguments.named.size());
   Arguments out;
   for (size_t i = from; i < arguments.positional.size(); ++i)
     out.positional.push_back(arguments.positional[i]);
@@ -91,7 +93,7 @@ Value map(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   } else {
     const std::string name = text_argument(arguments.positional[0], "the filter of map");
     for (Value& item : items) {
-      Arguments inner = rest_of(arguments, 1);
+      Arguments inner = rest_of(evaluator, arguments, 1);
       item = evaluator.apply_filter(name, item, inner);
     }
   }
@@ -107,7 +109,7 @@ Value choose(Evaluator& evaluator, const Value& input, Arguments& arguments, boo
     test = text_argument(arguments.positional[first], "the name of a test");
   for (Value& item : evaluator.iterate(input)) {
     const Value subject = by_attribute ? follow(evaluator, item, arguments.positional[0]) : item;
-    Arguments inner = rest_of(arguments, first + 1);
+    Arguments inner = rest_of(evaluator, arguments, first + 1);
     const bool passes = test.empty() ? subject.truth() : evaluator.apply_test(test, subject, inner);
     if (passes == keep) out.push_back(std::move(item));
   }
@@ -120,8 +122,10 @@ Value select_attr(Evaluator& e, const Value& input, Arguments& a) { return choos
 Value reject_attr(Evaluator& e, const Value& input, Arguments& a) { return choose(e, input, a, true, false); }
 
 // Text compares without case unless asked otherwise, as the filters of Jinja do.
-Value sort_key(const Value& value, bool case_sensitive) {
+Value sort_key(Evaluator& evaluator, const Value& value, bool case_sensitive) {
   if (case_sensitive || !value.text()) return value;
+  step_case(evaluator, *value.text());
+  evaluator.charge(value.text()->size());
   return Value(text::to_lower(*value.text()));
 }
 
@@ -129,7 +133,7 @@ using Keyed = std::pair<Value, Value>;
 
 void sort_keyed(Evaluator& evaluator, std::vector<Keyed>& list, bool descending) {
   uint64_t weight = 0;
-  for (const Keyed& entry : list) weight += entry.first.weight();
+  for (const Keyed& entry : list) weight = std::min(weight + entry.first.work(), UINT64_MAX / 256);
   for (size_t n = list.size(); n > 0; n /= 2) evaluator.step(weight);
   std::stable_sort(list.begin(), list.end(), [descending](const Keyed& a, const Keyed& b) {
     return descending ? compare(b.first, a.first) < 0 : compare(a.first, b.first) < 0;
@@ -149,7 +153,8 @@ Value sort(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   std::vector<Keyed> keyed;
   for (Value& item : evaluator.iterate(input)) {
     const bool follows = attribute && !attribute->is_none();
-    keyed.emplace_back(sort_key(follows ? follow(evaluator, item, *attribute) : item, cased), item);
+    keyed.emplace_back(sort_key(evaluator, follows ? follow(evaluator, item, *attribute) : item, cased),
+                       item);
   }
   sort_keyed(evaluator, keyed, descending);
   Items out;
@@ -166,7 +171,8 @@ Value dict_sort(Evaluator& evaluator, const Value& input, Arguments& arguments) 
   const bool by_value = by && text_argument(*by, "by") == "value";
   std::vector<Keyed> keyed;
   for (const auto& [key, value] : input.dict()->pairs)
-    keyed.emplace_back(sort_key(by_value ? value : key, cased), evaluator.make_list({key, value}, true));
+    keyed.emplace_back(sort_key(evaluator, by_value ? value : key, cased),
+                       evaluator.make_list({key, value}, true));
   sort_keyed(evaluator, keyed, descending);
   Items out;
   for (Keyed& entry : keyed) out.push_back(std::move(entry.second));
@@ -180,8 +186,8 @@ Value unique(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   Items keys, out;
   for (Value& item : evaluator.iterate(input)) {
     const bool follows = attribute && !attribute->is_none();
-    Value key = sort_key(follows ? follow(evaluator, item, *attribute) : item, cased);
-    evaluator.step(1 + keys.size() * key.weight());
+    Value key = sort_key(evaluator, follows ? follow(evaluator, item, *attribute) : item, cased);
+    for (const Value& seen : keys) evaluator.step(std::min(seen.work(), key.work()));
     if (std::any_of(keys.begin(), keys.end(), [&](const Value& seen) { return equal(seen, key); })) continue;
     keys.push_back(std::move(key));
     out.push_back(std::move(item));
@@ -197,13 +203,13 @@ Value extreme(Evaluator& evaluator, const Value& input, Arguments& arguments, bo
   if (items.empty()) return Value::undefined("an item of an empty sequence");
   const auto key_of = [&](const Value& item) {
     const bool follows = attribute && !attribute->is_none();
-    return sort_key(follows ? follow(evaluator, item, *attribute) : item, cased);
+    return sort_key(evaluator, follows ? follow(evaluator, item, *attribute) : item, cased);
   };
   size_t best = 0;
   Value best_key = key_of(items[0]);
   for (size_t i = 1; i < items.size(); ++i) {
     Value key = key_of(items[i]);
-    evaluator.step(std::min(key.weight(), best_key.weight()));
+    evaluator.step(std::min(key.work(), best_key.work()));
     const int order = compare(key, best_key);
     if (largest ? order > 0 : order < 0) best = i, best_key = std::move(key);
   }
@@ -229,8 +235,9 @@ Value attr(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   const Value* name = arguments.take(0, "name");
   arguments.finish("attr");
   if (!name) fail_value("attr needs a name");
-  if (input.dict() && !has_method(input, str(*name))) return Value::undefined(str(*name));
-  return evaluator.attribute(input, str(*name));
+  const std::string text = soft_text(evaluator, *name);
+  if (input.dict() && !has_method(input, text)) return Value::undefined(text);
+  return evaluator.attribute(input, text);
 }
 
 Value batch(Evaluator& evaluator, const Value& input, Arguments& arguments) {
@@ -262,7 +269,8 @@ Value group_by(Evaluator& evaluator, const Value& input, Arguments& arguments) {
     Value key = follow(evaluator, item, *attribute);
     return key.is_undefined() && fallback ? *fallback : key;
   };
-  for (Value& item : evaluator.iterate(input)) keyed.emplace_back(sort_key(key_of(item), cased), item);
+  for (Value& item : evaluator.iterate(input))
+    keyed.emplace_back(sort_key(evaluator, key_of(item), cased), item);
   sort_keyed(evaluator, keyed, false);
   Items out;
   for (size_t i = 0; i < keyed.size();) {

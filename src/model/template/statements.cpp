@@ -66,6 +66,7 @@ Evaluator::Flow Evaluator::run(const Stmt& stmt, const ScopePtr& scope, std::str
     case StmtKind::text: write(out, stmt.text); break;
     case StmtKind::output: {
       const Value value = eval(*stmt.exprs[0], scope);
+      step_print(*this, value);
       if (const std::string* text = value.text())
         write(out, *text);
       else
@@ -93,7 +94,10 @@ Evaluator::Flow Evaluator::run(const Stmt& stmt, const ScopePtr& scope, std::str
     }
     case StmtKind::with: {
       const ScopePtr names = inner();
-      for (const auto& [name, value] : stmt.params) names->set(name, eval(*value, scope));
+      for (const auto& [name, value] : stmt.params) {
+        step(names->names.size() / 16);
+        names->set(name, eval(*value, scope));
+      }
       return run(stmt.bodies[0], names, out);
     }
     case StmtKind::scope: return run(stmt.bodies[0], inner(), out);
@@ -142,12 +146,16 @@ Evaluator::Flow Evaluator::run_for(const Stmt& stmt, const ScopePtr& scope, std:
 }
 
 void Evaluator::assign(const Expr& target, const Value& value, const ScopePtr& scope) {
-  if (target.kind == ExprKind::name) return scope->set(target.text, value);
+  if (target.kind == ExprKind::name) {
+    step(scope->names.size() * (1 + target.text.size() / 64) / 16);
+    return scope->set(target.text, value);
+  }
   if (target.kind == ExprKind::attribute) {
     const Value object = eval(*target.args[0], scope);
     Namespace* space = object.name_space();
     if (!space) fail_value("cannot set an attribute of %s, it is no namespace", object.type_name());
-    charge(sizeof(Names::value_type));
+    charge(sizeof(Names::value_type) + target.text.size());
+    step(space->names.size() * (1 + target.text.size() / 64) / 16);
     for (auto& [key, old] : space->names)
       if (key == target.text) {
         old = value;
@@ -178,16 +186,16 @@ Value Evaluator::loop_attribute(Loop& loop, std::string_view name) {
                      return arguments.positional[loop.index % arguments.positional.size()];
                    }
                    bool same = loop.has_changed && loop.changed.size() == arguments.positional.size();
+                   for (const Value& value : arguments.positional) self.step(value.work());
                    for (size_t i = 0; same && i < loop.changed.size(); ++i)
                      same = equal(loop.changed[i], arguments.positional[i]);
-                   self.step(arguments.positional.size());
                    loop.changed = arguments.positional;
                    loop.has_changed = true;
                    return !same;
                  },
                  nullptr, nullptr, nullptr});
   }
-  if (!loop.items) return Value::undefined(name);
+  if (!loop.items) return make_undefined(name);
   const size_t size = loop.items->size();
   if (name == "length") return number(size);
   if (name == "revindex") return number(size - loop.index);
@@ -196,7 +204,7 @@ Value Evaluator::loop_attribute(Loop& loop, std::string_view name) {
   if (name == "previtem") return loop.index ? (*loop.items)[loop.index - 1] : Value::undefined("previtem");
   if (name == "nextitem")
     return loop.index + 1 < size ? (*loop.items)[loop.index + 1] : Value::undefined("nextitem");
-  return Value::undefined(name);
+  return make_undefined(name);
 }
 
 }  // namespace ruda::jinja

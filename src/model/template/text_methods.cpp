@@ -32,7 +32,7 @@ int64_t optional_integer(Arguments& arguments, size_t position, const char* name
 
 Value strip_method(Evaluator& evaluator, const std::string& text, Arguments& arguments, bool left,
                    bool right) {
-  return evaluator.make_text(strip(text, optional_text(arguments, 0, "chars"), left, right));
+  return evaluator.make_text(strip(evaluator, text, optional_text(arguments, 0, "chars"), left, right));
 }
 
 Value split_method(Evaluator& evaluator, const std::string& text, Arguments& arguments, bool right) {
@@ -60,19 +60,26 @@ Value find_method(Evaluator& evaluator, const std::string& text, Arguments& argu
                   bool must) {
   const std::string what = required_text(arguments, 0, "sub");
   step_search(evaluator, text, what);
+  if (right) evaluator.charge(what.size() * sizeof(size_t));
   const size_t at = right ? find_last_text(text, what) : find_text(text, what);
   if (at == text.npos && must) fail_value("substring not found");
   if (at == text.npos) return int64_t{-1};
+  step_text(evaluator, std::string_view(text).substr(0, at));
   return int64_t(text::count_chars(std::string_view(text).substr(0, at)));
 }
 
 Value count_method(Evaluator& evaluator, const std::string& text, Arguments& arguments) {
   const std::string what = required_text(arguments, 0, "sub");
   step_search(evaluator, text, what);
-  if (what.empty()) return int64_t(text::count_chars(text)) + 1;
+  if (what.empty()) {
+    step_text(evaluator, text);
+    return int64_t(text::count_chars(text)) + 1;
+  }
   int64_t count = 0;
-  for (size_t at = find_text(text, what); at != text.npos; at = find_text(text, what, at + what.size()))
+  for (size_t at = find_text(text, what); at != text.npos; at = find_text(text, what, at + what.size())) {
+    evaluator.step();
     ++count;
+  }
   return count;
 }
 
@@ -101,6 +108,7 @@ Value partition_method(Evaluator& evaluator, const std::string& text, Arguments&
   const std::string separator = required_text(arguments, 0, "sep");
   if (separator.empty()) fail_value("empty separator");
   step_search(evaluator, text, separator);
+  if (right) evaluator.charge(separator.size() * sizeof(size_t));
   const size_t at = right ? find_last_text(text, separator) : find_text(text, separator);
   Items parts;
   if (at == text.npos) {
@@ -119,8 +127,9 @@ Value pad_method(Evaluator& evaluator, const std::string& text, Arguments& argum
   const std::string* fill_given = name == "zfill" ? nullptr : optional_text(arguments, 1, "fillchar");
   const std::string fill = fill_given ? *fill_given : name == "zfill" ? "0" : " ";
   if (text::count_chars(fill) != 1) fail_value("the fill character must be one character long");
+  step_text(evaluator, text);
   const auto size = int64_t(text::count_chars(text));
-  if (width <= size) return Value(text);
+  if (width <= size) return evaluator.make_text(text);
   const int64_t missing = width - size;
   if (missing > int64_t(max_weight))
     fail_value("a width of %lld is too large", static_cast<long long>(width));
@@ -140,6 +149,7 @@ Value pad_method(Evaluator& evaluator, const std::string& text, Arguments& argum
 Value format_method(Evaluator& evaluator, const std::string& format, Arguments& arguments) {
   std::string out;
   size_t automatic = 0;
+  step_text(evaluator, format);
   for (size_t i = 0; i < format.size(); ++i) {
     const char c = format[i];
     if ((c == '{' || c == '}') && i + 1 < format.size() && format[i + 1] == c) {
@@ -158,9 +168,11 @@ Value format_method(Evaluator& evaluator, const std::string& format, Arguments& 
     const bool digits =
         !field.empty() && field.size() < 5 && field.find_first_not_of("0123456789") == field.npos;
     const size_t position = field.empty() ? automatic++ : digits ? std::stoul(field) : SIZE_MAX;
+    evaluator.step(1 + arguments.named.size() / 16);
     const Value* value = arguments.take(position, field);
     if (!value) fail_value("a format has no value for field %s", store::quoted(field).c_str());
     const size_t before = out.size();
+    step_print(evaluator, *value);
     append_str(out, *value);
     evaluator.charge(out.size() - before);
     i = close;
@@ -259,6 +271,9 @@ Value run_method(Evaluator& e, const std::string& text, std::string_view name, M
   const auto digit = [](uint32_t code, CharClass c) {
     return c == CharClass::number && (code < 0x80 || text::char_class(code) == CharClass::number);
   };
+  const bool maps = method == Method::upper || method == Method::lower || method == Method::casefold ||
+                    method == Method::title || method == Method::capitalize;
+  if (maps) step_case(e, text);
   switch (method) {
     case Method::strip: return strip_method(e, text, arguments, true, true);
     case Method::lstrip: return strip_method(e, text, arguments, true, false);
@@ -334,6 +349,7 @@ Items split_text(Evaluator& evaluator, std::string_view text, const std::string*
   if (separator) {
     if (separator->empty()) fail_value("empty separator");
     step_search(evaluator, text, *separator);
+    if (right) evaluator.charge(separator->size() * sizeof(size_t));
     while (count != 0) {
       const size_t at = right ? find_last_text(text, *separator) : find_text(text, *separator);
       if (at == text.npos) break;
@@ -348,23 +364,26 @@ Items split_text(Evaluator& evaluator, std::string_view text, const std::string*
     }
     put(text);
   } else {
+    step_text(evaluator, text);
     std::vector<std::pair<size_t, size_t>> words;  // of all words: begin and end
     bool in_word = false;
     for (size_t at = 0; at < text.size();) {
       const text::Decoded d = text::decode_utf8(text.substr(at));
       const bool space = is_text_space(d.code);
-      if (!space && !in_word) words.emplace_back(at, at);
+      if (!space && !in_word) {
+        evaluator.charge(sizeof(words[0]));
+        words.emplace_back(at, at);
+      }
       in_word = !space;
       at += d.bytes;
       if (in_word) words.back().second = at;
     }
-    evaluator.step(text.size() / 16);
     if (!right) {
       for (size_t i = 0; i < words.size(); ++i) {
         if (count >= 0 && int64_t(i) == count) {
           put(text.substr(words[i].first));  // the rest with its inner and trailing white space
           if (words.back().second < text.size()) {
-            const std::string rest = strip(text.substr(words[i].first), nullptr, true, false);
+            const std::string rest = strip(evaluator, text.substr(words[i].first), nullptr, true, false);
             out.back() = Value(rest);
           }
           return out;
@@ -411,6 +430,7 @@ std::string join_texts(Evaluator& evaluator, const Items& items, std::string_vie
   for (size_t i = 0; i < items.size(); ++i) {
     const size_t before = out.size();
     if (i) out += separator;
+    step_print(evaluator, items[i]);
     append_str(out, items[i]);
     evaluator.step();
     evaluator.charge(out.size() - before);
@@ -423,6 +443,8 @@ bool is_text_method(std::string_view name) { return find_method_name(name); }
 Value call_text_method(Evaluator& evaluator, const std::string& text, std::string_view name,
                        Arguments& arguments) {
   evaluator.step(1 + text.size() / 64);
+  for (const Value& value : arguments.positional) evaluator.step(value.weight());
+  for (const auto& [key, value] : arguments.named) evaluator.step(value.weight());
   const Value result = run_method(evaluator, text, name, *find_method_name(name), arguments);
   arguments.finish("a str method");
   return result;

@@ -15,12 +15,14 @@ namespace {
 
 struct Extent {
   int depth = 1;
-  uint64_t weight = 1;
+  uint64_t weight = 1, work = 1;
 
   void add(const Value& part) {
     depth = std::max(depth, part.depth() + 1);
     weight += part.weight();
+    add_work(part.work());
   }
+  void add_work(uint64_t more) { work = std::min(work + more, UINT64_MAX / 4); }
   void check() const {
     RUDA_CHECK(depth <= max_depth, RUDA_E_BUDGET, -1,
                "template: lists and dictionaries are nested %d deep, at most %d", depth, max_depth);
@@ -113,6 +115,8 @@ void append_json_text(std::string& out, std::string_view text, bool ascii) {
 }
 
 void append_json_break(std::string& out, const JsonStyle& style, int level) {
+  RUDA_CHECK(out.size() <= style.max_bytes, RUDA_E_BUDGET, -1, "template: more than %llu bytes of JSON",
+             static_cast<unsigned long long>(style.max_bytes));
   if (style.indent < 0) return;
   out += '\n';
   out.append(size_t(style.indent) * size_t(level), ' ');
@@ -183,7 +187,8 @@ Value Value::list(Items items, bool tuple) {
   for (const Value& item : items) extent.add(item);
   extent.check();
   Value out;
-  out.data_ = std::make_shared<const List>(List{std::move(items), tuple, extent.depth, extent.weight});
+  out.data_ =
+      std::make_shared<const List>(List{std::move(items), tuple, extent.depth, extent.weight, extent.work});
   return out;
 }
 
@@ -194,8 +199,10 @@ Value Value::dict(Pairs pairs) {
     extent.add(value);
   }
   extent.check();
+  // Each key against the keys of the other: at most max_weight^2 / 8.
+  for (const auto& [key, value] : pairs) extent.add_work(pairs.size() * key.weight() / 8);
   Value out;
-  out.data_ = std::make_shared<const Dict>(Dict{std::move(pairs), extent.depth, extent.weight});
+  out.data_ = std::make_shared<const Dict>(Dict{std::move(pairs), extent.depth, extent.weight, extent.work});
   return out;
 }
 
@@ -204,6 +211,12 @@ uint64_t Value::weight() const {
   if (const Dict* dict = this->dict()) return dict->weight;
   if (const std::string* text = this->text()) return 1 + text->size() / 64;
   return 1;
+}
+
+uint64_t Value::work() const {
+  if (const List* list = this->list()) return list->work;
+  if (const Dict* dict = this->dict()) return dict->work;
+  return weight();
 }
 
 int Value::depth() const {

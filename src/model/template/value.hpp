@@ -28,16 +28,17 @@ struct None {};
 
 // Lists and dictionaries never change once they are made (the sandbox forbids it), so values form no cycles.
 // `weight` bounds the work of walking a value: parts that are shared count as often as they are reached.
+// `work` bounds that of comparing it with another, where each key of a dictionary is looked up.
 struct List {
   Items items;
   bool tuple = false;
   int depth = 1;
-  uint64_t weight = 1;
+  uint64_t weight = 1, work = 1;
 };
 struct Dict {
   Pairs pairs;
   int depth = 1;
-  uint64_t weight = 1;
+  uint64_t weight = 1, work = 1;
   // nullptr when absent.
   const Value* find(const Value& key) const;
   const Value* find(std::string_view key) const;
@@ -90,6 +91,7 @@ class Value {
   const char* type_name() const;
   int depth() const;
   uint64_t weight() const;
+  uint64_t work() const;
   // Integer value of an int or bool; false for others.
   bool as_integer(int64_t& out) const;
   // Value of any number, bool included.
@@ -126,6 +128,7 @@ struct JsonStyle {
   bool ascii = false;
   std::string item_separator = ", ";
   std::string key_separator = ": ";
+  uint64_t max_bytes = UINT64_MAX;  // RUDA_E_BUDGET beyond them
 };
 // json.dumps; RUDA_E_FORMAT for what JSON cannot say.
 void append_json(std::string& out, const Value& value, const JsonStyle& style, int level = 0);
