@@ -220,7 +220,7 @@ Value to_json(Evaluator& evaluator, const Value& input, Arguments& arguments) {
     const int64_t count = integer_argument(*indent, "indent");
     if (count > 100) fail_value("indent is %lld, at most 100", static_cast<long long>(count));
     style.indent = int(std::max<int64_t>(count, 0));
-    style.item_separator = ",";
+    style.item_separator.assign(1, ',');
   }
   if (separators && !separators->is_none()) {
     const List* pair = separators->list();
