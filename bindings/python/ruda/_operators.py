@@ -7,7 +7,7 @@ it holds integers. a += b writes into a, so that views of it and other names see
 from ._load import _raw
 from ._constants import Binary, DType, Unary
 from ._core import given, op_stream, wrap
-from ._numbers import FORMATS, converter, exact_float, pack_numbers
+from ._numbers import FORMATS, converter, pack_numbers
 
 # Name of the method -> function, and what it says of itself.
 _BINARY = {
@@ -33,7 +33,8 @@ _SYMMETRIC = (Binary.ADD, Binary.MUL, Binary.AND, Binary.OR, Binary.XOR)
 
 
 def as_number(name, dtype, value):
-    """A number of Python or NumPy as a double that stands for it in a dtype; None where the value is no number."""
+    """A number of Python or NumPy as a double that stands for it in a dtype, as an integer where no double does; None
+    where the value is no number."""
     convert = converter(type(value))
     if convert is None:
         return None
@@ -41,7 +42,14 @@ def as_number(name, dtype, value):
     if isinstance(value, bool) != has_bools:
         raise TypeError(f"{name} is {value!r}, expected a {'bool' if has_bools else 'number'} for {dtype.name}")
     pack_numbers(dtype if dtype in FORMATS else DType.F32, (), [value], name)  # refuses what does not fit
-    return exact_float(name, value) if FORMATS.get(dtype, "f") not in "def" else float(value)
+    whole = FORMATS.get(dtype, "f") not in "def"
+    return value if whole and int(float(value)) != value else float(value)
+
+
+def number_beside(tensor, value):
+    """A tensor of no axes that holds what as_number gave."""
+    made = tensor._beside(())
+    return made.write(pack_numbers(made.dtype, (), [value])) if isinstance(value, int) else made.fill(value)
 
 
 def no_operand(name, other):
@@ -62,9 +70,9 @@ def compute(tensor, other, op, swapped=False):
         value = as_number(name, tensor.dtype, other)
         if value is None:
             return no_operand(name, other)
-        if not swapped or op in _SYMMETRIC:
+        if isinstance(value, float) and (not swapped or op in _SYMMETRIC):
             return wrap("tensor", _raw.ruda_binary_scalar(s, own, value, op), context)
-        made = tensor._beside(()).fill(value)
+        made = number_beside(tensor, value)
         second = made._h
     operands = (second, own) if swapped else (own, second)
     return wrap("tensor", _raw.ruda_binary(s, *operands, op), context)

@@ -25,7 +25,7 @@ from ._numbers import (
     pack_numbers,
     plain_numbers,
 )
-from ._operators import Operators, as_number, no_operand
+from ._operators import Operators, as_number, no_operand, number_beside
 
 # Names of other libraries for the eight-bit and four-bit floats.
 _OTHER_NAMES = {
@@ -496,8 +496,12 @@ class Tensor(Operators, Handle):
         part = self[index]
         if not isinstance(value, Tensor):
             taken = as_number("value", self.dtype, value)
-            part.fill(given(value, "tensor", "value") if taken is None else taken)
-            return
+            if taken is None:
+                given(value, "tensor", "value")
+            if isinstance(taken, float):
+                part.fill(taken)
+                return
+            value = number_beside(self, taken).broadcast_to(part.shape)
         try:
             value.copy_to(part)
         except ArgumentError as error:

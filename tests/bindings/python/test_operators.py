@@ -178,7 +178,17 @@ class OperatorTest(unittest.TestCase):
         self.refuses(OverflowError, "expected a finite F32", operator.add, x, 1e300)
         self.refuses(OverflowError, "expected a finite F16", operator.mul, half, 1e6)
         self.refuses(OverflowError, "expected a finite F32", operator.add, x, 10**400)
-        self.refuses(OverflowError, f"b is {(1 << 53) + 1}, expected an integer that a double holds exactly", operator.add, wide, (1 << 53) + 1)
+        far = (1 << 53) + 1  # which no double holds
+        self.gives(wide + far, ruda.I64, [far + 1])
+        self.gives(far - wide, ruda.I64, [far - 1])
+        wide_part = self.ctx.tensor([[1, 2], [3, 4]], "i64")
+        wide_part[:, 1] = far
+        wide_part[0, 0] = -far
+        self.gives(wide_part, ruda.I64, [[-far, far], [3, far]])
+        most = self.ctx.tensor([1], "u64")
+        most += (1 << 64) - 2
+        self.gives(most, ruda.U64, [(1 << 64) - 1])
+        self.refuses(OverflowError, f"b is {1 << 64}, expected 0 to {(1 << 64) - 1} for U64", operator.add, most, 1 << 64)
         self.gives(wide - (1 << 60), ruda.I64, [1 - (1 << 60)])
         self.refuses(TypeError, "b is True, expected a number for F32", operator.add, x, True)
         self.refuses(TypeError, "a is False, expected a number for I32", operator.sub, False, n)
