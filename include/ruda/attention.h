@@ -199,7 +199,7 @@ enum { RUDA_PAGED_ATTENTION_WANT_LSE = 1 };
  *  head_dim and value_dim are 1..1024, q_heads is a multiple of kv_heads. Rows at and past the schedule's
  *  query count are neither read nor written, so one plan serves every step. Cache slots past a history's
  *  length are never read; keys and values inside it must be finite: others spoil the rows that see them, and
- *  may make rows NaN that a causal mask hides them from. Scores, softmax and sums are F32. */
+ *  may make rows NaN that a mask hides them from. Scores and sums are F32; a score beyond it gives NaN. */
 typedef struct ruda_paged_attention_desc {
   uint32_t struct_size, causal; /* causal: 0 or 1 */
   const ruda_ext* next;

@@ -200,7 +200,7 @@ RUDA_API ruda_status RUDA_CALL ruda_tensor_contiguous(ruda_stream stream, ruda_t
  *  the choice. From a float to an integer: toward zero, saturating, NaN becomes 0. Between integers:
  *  saturating. To BOOL: 1 where not zero. From a block format: its exact values, rounded to the float dtype
  *  asked for. FP8 and FP4 are encodings, never integers. Status: as ruda_tensor_contiguous, RUDA_E_DTYPE (to
- *  a block format, or from one to an integer). [T] */
+ *  a block format, or from one to an integer), RUDA_E_UNSUPPORTED (from Q2_K or Q3_K). [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_cast(ruda_stream stream, ruda_tensor tensor, uint32_t dtype,
                                                 ruda_tensor* out) RUDA_NX;
 

@@ -95,8 +95,11 @@ Ref<Tensor> import_tensor(Context& context, const DLTensor& given, bool read_onl
   RUDA_CHECK(given.data || !layout.elements, RUDA_E_NULL, arg, "managed: data is NULL with %lld elements",
              (long long)layout.elements);
   const auto base = reinterpret_cast<uintptr_t>(given.data);
-  RUDA_CHECK(!layout.elements || given.byte_offset <= UINTPTR_MAX - base, RUDA_E_SHAPE, arg,
-             "managed: byte_offset is %llu, beyond the end of memory", (unsigned long long)given.byte_offset);
+  uintptr_t end = 0;
+  RUDA_CHECK(!layout.elements || (!__builtin_add_overflow(base, given.byte_offset, &end) &&
+                                  !__builtin_add_overflow(end, uintptr_t(layout.high_bytes), &end)),
+             RUDA_E_SHAPE, arg, "managed: byte_offset is %llu, beyond the end of memory",
+             (unsigned long long)given.byte_offset);
   void* data = layout.elements ? reinterpret_cast<void*>(base + given.byte_offset) : nullptr;
   return wrap_memory(context, layout, data, uint64_t(layout.high_bytes), read_only, std::move(on_release),
                      arg);

@@ -225,6 +225,7 @@ static void refuses_what_it_cannot_hold(void** state) {
   CHANGED(strides = far_apart, SHAPE, "managed");
   CHANGED(byte_offset = 2, ARGUMENT, "expected a multiple of 4 bytes for F32");
   CHANGED(byte_offset = UINT64_MAX - 3, SHAPE, "byte_offset is 18446744073709551612");
+  CHANGED(data = (void*)(UINTPTR_MAX - 3), SHAPE, "byte_offset is 0, beyond the end of memory");
 #undef CHANGED
   ruda_tensor tensor = NULL;
   m = floats();
