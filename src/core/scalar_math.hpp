@@ -48,6 +48,8 @@ RUDA_MATH float pow(float a, float b) { return ::powf(a, b); }
 RUDA_MATH double pow(double a, double b) { return ::pow(a, b); }
 RUDA_MATH float fmod(float a, float b) { return ::fmodf(a, b); }
 RUDA_MATH double fmod(double a, double b) { return ::fmod(a, b); }
+RUDA_MATH float copysign(float a, float b) { return ::copysignf(a, b); }
+RUDA_MATH double copysign(double a, double b) { return ::copysign(a, b); }
 RUDA_MATH float atan2(float a, float b) { return ::atan2f(a, b); }
 RUDA_MATH double atan2(double a, double b) { return ::atan2(a, b); }
 
@@ -65,16 +67,27 @@ RUDA_MATH_T bool is_finite(T x) { return abs(x) < T(INFINITY); }
 // Both with the signs and the infinities of Python's % and //.
 RUDA_MATH_T T floor_mod(T a, T b) {
   const T r = fmod(a, b);
-  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
+  return copysign(r != 0 && ((r < 0) != (b < 0)) ? r + b : r, b);
 }
-RUDA_MATH_T T floor_div(T a, T b) {
+RUDA_MATH double floor_div(double a, double b) {
   if (b == 0) return a / b;
-  const T r = fmod(a, b);
-  T q = (a - r) / b;
+  const double r = fmod(a, b);
+  double q = (a - r) / b;
   if (r != 0 && ((r < 0) != (b < 0))) q -= 1;
-  if (q == 0) return a / b < 0 ? T(-0.0) : T(0);
-  const T whole = floor(q);
-  return q - whole > T(0.5) ? whole + 1 : whole;
+  if (q == 0) return copysign(0.0, a / b);
+  const double whole = floor(q);
+  return q - whole > 0.5 ? whole + 1 : whole;
+}
+// Correctly rounded. A double quotient of floats is rounded to a whole number above it at most, which the
+// sign of the rest shows; from 2^53 on, where it is whole itself, it and its whole part round to the same
+// float.
+RUDA_MATH float floor_div(float a, float b) {
+  const double q = double(a) / double(b);
+  if (is_inf(a) && b != 0) return NAN;
+  if (!(abs(q) < 0x1p53)) return float(q);
+  const double whole = floor(q), rest = ::fma(-whole, double(b), double(a));
+  const bool above = is_inf(b) ? a != 0 && (a < 0) != (b < 0) : rest != 0 && (rest < 0) != (b < 0);
+  return float(above ? whole - 1 : whole);
 }
 
 RUDA_MATH_T T sigmoid(T x) {

@@ -55,7 +55,7 @@ RUDA_INLINE F32 floor_mod(F32 a, F32 b) {
       a, b,
       [](float x, float y, double, double whole) {
         const float r = rest(x, y, whole);
-        return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+        return __builtin_copysignf(r != 0 && (r < 0) != (y < 0) ? r + y : r, y);
       },
       [](float x, float y) { return scalar_math::floor_mod(x, y); });
 }
@@ -64,7 +64,7 @@ RUDA_INLINE F32 floor_div(F32 a, F32 b) {
       a, b,
       [](float x, float y, double q, double whole) {
         const bool below = q == 0 && x != 0 && (x < 0) != (y < 0);  // of an infinite y
-        return float(whole > q || below ? whole - 1 : whole);
+        return __builtin_copysignf(float(whole > q || below ? whole - 1 : whole), float(q));
       },
       [](float x, float y) { return scalar_math::floor_div(x, y); });
 }

@@ -56,8 +56,6 @@ double ulp_bound(uint32_t op) {
   switch (op) {
     case RUDA_BINARY_POW: return 4;
     case RUDA_BINARY_ATAN2: return 3;
-    case RUDA_BINARY_REMAINDER: return 1;
-    case RUDA_BINARY_FLOOR_DIV: return 2;
     default: return 0.5;
   }
 }
@@ -329,8 +327,8 @@ RUDA_TEST(binary_extremes) {
   }
 }
 
-// Any two floats: a remainder is exact, and the whole part of a quotient is that of the exact one, also where
-// the quotient is far beyond the integers of a float or next to a whole number.
+// Any two floats: a remainder is exact or rounded once, and the whole part of a quotient is that of the exact
+// one, rounded once, also where the quotient is far beyond the integers of a float or next to a whole number.
 RUDA_TEST(binary_quotients_of_any_floats) {
   constexpr int count = 6000;
   Values a, b;
@@ -344,6 +342,7 @@ RUDA_TEST(binary_quotients_of_any_floats) {
     const float divisor = i % 3 == 2 ? float(env.integer(1, 4000)) / 16 : any();
     float x = any();
     if (i % 3) x = divisor * float(env.integer(-(1 << 20), 1 << 20));  // rounded: next to a whole quotient
+    if (i % 7 == 0) x = divisor * float(env.integer(1 << 22, 1 << 26)) * float(env.integer(1, 1 << 12));
     if (i % 9 == 4) x = std::nextafter(x, 0.0f);
     a.push_back(std::isfinite(x) ? x : 3);
     b.push_back(divisor);
@@ -360,22 +359,44 @@ RUDA_TEST(binary_quotients_of_any_floats) {
       const bool down = rest != 0 && (rest < 0) != (z < 0);
       // Quotients are exact below 2^53 in this form; above, the rest is beyond their last place.
       const double whole = std::nearbyint((a[size_t(i)] - rest) / z) - (down ? 1 : 0);
-      expected.push_back(op == RUDA_BINARY_FMOD        ? rest
-                         : op == RUDA_BINARY_REMAINDER ? double(float(down ? rest + z : rest))
-                                                       : double(float(whole)));
+      const double up = std::copysign(down ? rest + z : rest, z);
+      expected.push_back(op == RUDA_BINARY_FMOD ? rest
+                         : op == RUDA_BINARY_REMAINDER
+                             ? double(float(up))
+                             : double(float(std::copysign(whole, a[size_t(i)] / z))));
     }
     run.each_kernel(creator(env, run, op), [&](const std::string& kernel) {
       const auto got = run.read(Y);
-      for (size_t i = 0; i < count; ++i) {
-        // Two roundings of a quotient n, 2^-24 n each, reach half a whole number from 2^22 on.
-        const bool rounded = op == RUDA_BINARY_FLOOR_DIV;
-        const double size = std::fabs(expected[i]), exact = kernel.starts_with("cpu/") ? 1 << 24 : 1 << 22;
-        const double bound = rounded && size >= exact ? std::max(size * 0x1p-23, 1.0) : 0;
-        CHECK(std::fabs(got[i] - expected[i]) <= bound || got[i] == expected[i],
+      for (size_t i = 0; i < count; ++i)
+        CHECK(got[i] == expected[i] && std::signbit(got[i]) == std::signbit(expected[i]),
               "%s: %a and %a give %a, expected %a", kernel.c_str(), a[i], b[i], got[i], expected[i]);
-      }
     });
   }
+}
+
+RUDA_TEST(binary_signs_of_zeros) {
+  const Values a = {0.0, 0.0, -0.0, -0.0, 6.0, 6.0, -6.0, -6.0, 1.0, -1.0, 0.0, -0.0};
+  const Values b = {3.0, -3.0, 3.0, -3.0, 3.0, -3.0, 3.0, -3.0, INFINITY, -INFINITY, -INFINITY, INFINITY};
+  const bool quotient[] = {false, true, true, false, false, true, true, false, false, false, true, true};
+  for (uint32_t dtype : {RUDA_F32, RUDA_F16, RUDA_BF16, RUDA_F64})
+    for (uint32_t op : {RUDA_BINARY_FMOD, RUDA_BINARY_REMAINDER, RUDA_BINARY_FLOOR_DIV}) {
+      set_case("op " + std::to_string(op) + " dtype " + std::to_string(dtype));
+      OpRun run(env, "binary");
+      run.input(A, dtype, {12}, a);
+      run.input(B, dtype, {12}, b);
+      run.output(Y, dtype, {12});
+      run.each_kernel(creator(env, run, op), [&](const std::string& kernel) {
+        const auto got = run.read(Y);
+        for (size_t i = 0; i < 12; ++i) {
+          const bool sign = op == RUDA_BINARY_FMOD        ? std::signbit(a[i])
+                            : op == RUDA_BINARY_REMAINDER ? std::signbit(b[i])
+                                                          : quotient[i];
+          const bool zero = op == RUDA_BINARY_FLOOR_DIV ? i < 4 || i > 7 : i < 8 || i > 9;
+          CHECK((got[i] == 0) == zero && std::signbit(got[i]) == sign, "%s: %g and %g give %g",
+                kernel.c_str(), a[i], b[i], got[i]);
+        }
+      });
+    }
 }
 
 RUDA_TEST(binary_in_place) {
