@@ -86,6 +86,7 @@ def main():
     sqrt2 = 2.0**0.5
 
     # PyTorch's vector forms of these give up early: the sigmoid below -709, remainders of far larger operands.
+    # Its floor division rounds an F32 quotient twice, so the division is of F64.
     def sigmoid(x):
         e = torch.exp(-x.abs())
         return torch.where(x < 0, e, 1.0) / (1 + e)
@@ -111,7 +112,8 @@ def main():
     }
     binary = {
         1: torch.add, 2: torch.sub, 3: torch.mul, 4: torch.div, 5: torch.minimum, 6: torch.maximum, 7: torch.pow,
-        8: by_numpy(np.remainder), 9: by_numpy(np.fmod), 10: lambda a, b: torch.div(a, b, rounding_mode="floor"), 11: torch.atan2,
+        8: by_numpy(np.remainder), 9: by_numpy(np.fmod),
+        10: lambda a, b: torch.div(a.double(), b.double(), rounding_mode="floor"), 11: torch.atan2,
         12: torch.eq, 13: torch.ne, 14: torch.lt, 15: torch.le, 16: torch.gt, 17: torch.ge,
     }
     corners = [0.0, -0.0, inf, -inf, nan, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3, -7, 10, 88.7, 88.8, -87.3, -103.9, -104.5, 11, 709.7,
