@@ -192,10 +192,16 @@ struct Inbox {
   float largest[most_cluster][Heads], weight[most_cluster][Heads];
 };
 
+// A history that the first part of a cluster holds whole: that block finishes, the others leave.
+template <int Lanes, int unroll>
+__device__ inline bool in_first_part(uint32_t end) {
+  return end <= warps * Seat<Lanes>::rows * unroll;
+}
+
 // Merges the sums of a block's rows and warps and writes the outputs, or its part of them. In a cluster its
 // blocks along z are the parts, and cluster_arrive() must have been called when the block began.
 template <int Lanes, int Heads>
-__device__ inline void finish(const Args& a, bool cluster, Sums<Heads>& sums, uint32_t query,
+__device__ inline void finish(const Args& a, bool cluster, uint32_t parts, Sums<Heads>& sums, uint32_t query,
                               uint32_t first_head, uint32_t heads, uint32_t part) {
   __shared__ Shared<Lanes> shared[warps][Heads];
   __shared__ float factors[warps][Heads];
@@ -252,11 +258,11 @@ __device__ inline void finish(const Args& a, bool cluster, Sums<Heads>& sums, ui
     for (int w = 0; w < warps; ++w) sum = fmaf(shared[w][h].value[e], factors[w][h], sum);
     return sum;
   };
-  if (!cluster && a.parts > 1) {
+  if (!cluster && parts > 1) {
 #pragma unroll
     for (int h = 0; h < Heads; ++h) {
       if (h >= int(heads)) break;
-      const uint64_t at = (uint64_t(query) * a.q_heads + first_head + h) * a.parts + part;
+      const uint64_t at = (uint64_t(query) * a.q_heads + first_head + h) * parts + part;
       float* partial = a.partials + at * (a.value_dim + 2);
       for (uint32_t e = threadIdx.x; e < a.value_dim; e += threads) partial[e] = total(h, e);
       if (threadIdx.x == 0) {
@@ -283,7 +289,7 @@ __device__ inline void finish(const Args& a, bool cluster, Sums<Heads>& sums, ui
   // Parts: each block finishes `own` elements, and gets the sums of these from all.
 #if __CUDA_ARCH__ >= 900
   __shared__ Inbox<Lanes, Heads> inbox;
-  const uint32_t elements = heads * a.value_dim, own = (elements + a.parts - 1) / a.parts;
+  const uint32_t elements = heads * a.value_dim, own = (elements + parts - 1) / parts;
   cluster_wait();  // all blocks have begun
   for (uint32_t at = threadIdx.x; at < elements; at += threads) {
     const uint32_t rank = at / own;
@@ -292,7 +298,7 @@ __device__ inline void finish(const Args& a, bool cluster, Sums<Heads>& sums, ui
   }
 #pragma unroll
   for (int h = 0; h < Heads; ++h)
-    if (threadIdx.x < a.parts) {
+    if (threadIdx.x < parts) {
       *cluster_address(&inbox.largest[part][h], threadIdx.x) = largest[h];
       *cluster_address(&inbox.weight[part][h], threadIdx.x) = weight[h];
     }
@@ -303,10 +309,10 @@ __device__ inline void finish(const Args& a, bool cluster, Sums<Heads>& sums, ui
     float best = -INFINITY, sum = 0, value = 0;
 #pragma unroll
     for (int p = 0; p < most_cluster; ++p)
-      if (p < int(a.parts)) best = fmaxf(best, inbox.largest[p][h]);
+      if (p < int(parts)) best = fmaxf(best, inbox.largest[p][h]);
 #pragma unroll
     for (int p = 0; p < most_cluster; ++p) {
-      if (p >= int(a.parts)) break;
+      if (p >= int(parts)) break;
       const float factor = rescale(inbox.largest[p][h], best);
       sum = fmaf(inbox.weight[p][h], factor, sum);
       value = fmaf(inbox.value[p * own + i], factor, value);

@@ -131,7 +131,9 @@ __global__ void __launch_bounds__(threads) attend_decode(const __grid_constant__
   }
 
   if (!live) return;  // a whole cluster leaves
-  finish<Lanes>(a, cluster, sums, query, first_head, heads, part);
+  const bool alone = cluster && in_first_part<Lanes, unroll>(end);
+  if (alone && part) return;
+  finish<Lanes>(a, cluster && !alone, alone ? 1 : a.parts, sums, query, first_head, heads, part);
 }
 
 template <class C, int Lanes, int Heads>

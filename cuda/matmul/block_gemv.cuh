@@ -14,8 +14,6 @@
 
 namespace ruda::cuda::block {
 
-constexpr int gemv_warps = 4;
-
 __device__ inline void load_four(const float* from, float* to) {
   const float4 v = *reinterpret_cast<const float4*>(from);
   to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
@@ -167,6 +165,118 @@ __global__ void __launch_bounds__(32 * gemv_warps) matmul_block_gemv(const __gri
   store_y(s.y, s.y_bf16, to + j, s.bias ? mine + bias : mine);
 }
 
+// Lane i ends with the sum over the lanes of sums[i], i < 4, in warp_sum's order and so with its bits.
+__device__ inline float warp_sums(const float (&sums)[4], int lane) {
+  float half[2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const bool upper = lane & 16;
+    const float other = __shfl_xor_sync(~0u, upper ? sums[i] : sums[i + 2], 16);
+    half[i] = (upper ? sums[i + 2] : sums[i]) + other;
+  }
+  const bool upper = lane & 8;
+  float sum = (upper ? half[1] : half[0]) + __shfl_xor_sync(~0u, upper ? half[0] : half[1], 8);
+#pragma unroll
+  for (int offset = 4; offset; offset /= 2) sum += __shfl_xor_sync(~0u, sum, offset);
+  return __shfl_sync(~0u, sum, lane % 4 * 8);
+}
+
+// One row of x, many columns: a warp keeps its share of x in registers and goes from four columns to the
+// next, whose weights are on their way meanwhile. Elements have the sums of matmul_block_gemv.
+template <uint32_t Dtype, class X, int Steps>
+__global__ void __launch_bounds__(32 * gemv_warps, wide_resident)
+    matmul_block_gemv_wide(const __grid_constant__ Gemv s) {
+  constexpr int columns = wide_columns;
+  using Unit = BlockUnit<Dtype>;
+  const int lane = threadIdx.x % 32;
+  const int64_t step = int64_t(gridDim.x) * gemv_warps * columns;
+  int64_t col = (int64_t(blockIdx.x) * gemv_warps + threadIdx.x / 32) * columns;
+  const auto row_of = [&](int64_t j) { return s.weights + (j < s.n ? j : s.n - 1) * s.row_bytes; };
+
+  let_next_start();
+  if (s.early)
+    for (int64_t at = 32 * lane; at < s.row_bytes; at += 32 * 32)
+#pragma unroll
+      for (int r = 0; r < columns; ++r) prefetch_far(row_of(col + r) + at);
+  wait_for_previous();
+  if (col >= s.n) return;
+
+  Unit next[Steps][columns];
+  const auto load = [&](int64_t from) {
+#pragma unroll
+    for (int t = 0; t < Steps; ++t)
+#pragma unroll
+      for (int r = 0; r < columns; ++r)
+        if (lane + 32 * t < s.units) next[t][r].load(row_of(from + r), lane + 32 * t);
+  };
+  load(col);
+  const X* x = static_cast<const X*>(s.x) + s.x_at[0];
+  float xs[Steps][8] = {}, squares = 0;
+#pragma unroll
+  for (int t = 0; t < Steps; ++t) {
+    const int u = lane + 32 * t;
+    if (u >= s.units) break;
+    load_unit<Unit>(x, u, xs[t]);
+    if (!s.gamma) continue;
+    float gamma[8];
+    load_unit<Unit>(s.gamma, u, gamma);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      squares = fmaf(xs[t][i], xs[t][i], squares);
+      xs[t][i] *= gamma[i];
+    }
+  }
+  if (s.gamma) squares = warp_sum(squares);
+  const float norm = 1.0f / sqrtf(squares / float(8 * s.units) + s.eps);
+
+#pragma unroll 1
+  for (; col < s.n; col += step) {
+    Unit unit[Steps][columns];
+#pragma unroll
+    for (int t = 0; t < Steps; ++t)
+#pragma unroll
+      for (int r = 0; r < columns; ++r) unit[t][r] = next[t][r];
+    if (col + step < s.n) load(col + step);
+    const int64_t j = col + lane;
+    const bool finishes = lane < columns && j < s.n;
+    const float bias = s.bias && finishes ? bias_of(s.bias, s.bias_bf16, j) : 0.0f;
+    float sums[columns];
+#pragma unroll
+    for (int r = 0; r < columns; ++r) {
+      float lower = 0, upper = 0;
+#pragma unroll
+      for (int t = 0; t < Steps; ++t) {
+        const int u = lane + 32 * t;
+        if (u >= s.units) break;
+        float w[8];
+        unit[t][r].decode(u, w);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          lower = fmaf(xs[t][i], w[i], lower);
+          upper = fmaf(xs[t][i + 4], w[i + 4], upper);
+        }
+      }
+      sums[r] = lower + upper;
+    }
+    float mine = warp_sums(sums, lane);
+    if (s.gamma) mine *= norm;
+    if (finishes) store_y(s.y, s.y_bf16, s.y_at[0] + j, s.bias ? mine + bias : mine);
+  }
+}
+
+template <uint32_t Dtype, class X>
+void launch_wide(const Gemv& s, cudaStream_t stream) {
+  const auto start = [&](void (*kernel)(const Gemv)) {
+    launch_dependent(s.early, kernel, unsigned(s.wide_blocks), 32 * gemv_warps, stream, s);
+  };
+  const int steps = (s.units + 31) / 32;
+  if constexpr (wide_steps(Dtype) >= 4)
+    if (steps > 3) return start(matmul_block_gemv_wide<Dtype, X, 4>);
+  if constexpr (wide_steps(Dtype) >= 3)
+    if (steps > 2) return start(matmul_block_gemv_wide<Dtype, X, 3>);
+  start(matmul_block_gemv_wide<Dtype, X, 2>);
+}
+
 template <uint32_t Dtype, class X, int M>
 void launch_gemv(const Gemv& s, cudaStream_t stream) {
   const int64_t columns = int64_t(gemv_warps / s.splits) * s.rows_per_warp / (s.gated ? 2 : 1);
@@ -183,6 +293,7 @@ void launch_gemv(const Gemv& s, cudaStream_t stream) {
 
 template <uint32_t Dtype, class X>
 void launch_gemv(const Gemv& s, cudaStream_t stream) {
+  if (s.wide_blocks) return launch_wide<Dtype, X>(s, stream);
   if (s.rows == 1) return launch_gemv<Dtype, X, 1>(s, stream);
   if (s.rows == 2) return launch_gemv<Dtype, X, 2>(s, stream);
   launch_gemv<Dtype, X, 4>(s, stream);

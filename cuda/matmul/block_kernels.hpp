@@ -2,12 +2,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cuda_runtime_api.h>
+#include <ruda/tensor.h>
 
 #include <cstdint>
 
 namespace ruda::cuda::block {
 
-// A few rows of x: one warp computes `rows_per_warp` columns of y, or a share of k of them.
+constexpr int gemv_warps = 4;     // of a block
+constexpr int wide_columns = 4;   // that a warp has at once
+constexpr int wide_resident = 4;  // blocks of a multiprocessor, which leaves a thread 128 registers
+// Units of a row that a lane has in registers, at most.
+constexpr int wide_steps(uint32_t dtype) {
+  switch (dtype) {
+    case RUDA_Q4_0:
+    case RUDA_Q4_1: return 4;
+    case RUDA_Q4_K:
+    case RUDA_Q5_K:
+    case RUDA_Q6_K: return 2;
+    default: return 3;
+  }
+}
+
+// A few rows of x: one warp computes `rows_per_warp` columns of y, or a share of k of them, or with
+// `wide_blocks` goes over many columns.
 struct Gemv {
   const void* x;
   const uint8_t* weights;
@@ -20,7 +37,7 @@ struct Gemv {
   bool early;  // the GPU starts a kernel while the one before it ends
   int rows;    // of x, at most 4
   int units;   // of eight elements in a row of weights
-  int splits, rows_per_warp;
+  int splits, rows_per_warp, wide_blocks;
   int64_t n, row_bytes;      // n: columns of y
   int64_t x_at[4], y_at[4];  // first elements of the rows
 };

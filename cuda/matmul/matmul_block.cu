@@ -94,6 +94,13 @@ Verdict prepare_gemv(const Problem& p, Prepare& prep) {
   s.early = capability_of(p).code_arch >= dependent_arch;
   s.rows_per_warp = s.gated ? std::max(choice.columns, 2) : choice.columns;
   if (w.dim(0) / s.rows_per_warp > INT32_MAX / 2) return "n is above 2^30";
+  if (rows == 1 && !s.gated && choice.columns == block::wide_columns &&
+      s.units <= 32 * block::wide_steps(w.dtype())) {
+    s.wide_blocks = tune::block_wide(capability_of(p), s.n, block::gemv_warps * block::wide_columns,
+                                     block::wide_resident);
+    prep.note(format("%d blocks of warps that go over four rows of weights at a time", s.wide_blocks));
+    return nullptr;
+  }
   prep.note(format("%d rows of weights a warp, k over %d warps", s.rows_per_warp, s.splits));
   return nullptr;
 }

@@ -108,8 +108,11 @@ __global__ void __launch_bounds__(threads)
   };
   if (cluster) cluster_arrive();
   let_next_start();
+  uint32_t likely_position = 0;
+  Turn likely_turn{};
   if (a.early) {
-    // Keys and values come closer meanwhile. The schedule may be about to change: it only says what to fetch.
+    // Keys and values come closer meanwhile, and the turns are made. The schedule may be about to change: it
+    // only says what to fetch, and turns of another position are made again.
     const auto load_far = [](const uint32_t* from) { return __ldcg(from); };
     const uint32_t likely = load_far(a.words + a.lengths_word);
     look_up(load_far, tables);
@@ -120,6 +123,8 @@ __global__ void __launch_bounds__(threads)
       if (in_key) prefetch_far(k + pages[u] * a.k_page + slot * a.k_slot);
       if (in_value) prefetch_far(v + pages[u] * a.v_page + slot * a.v_slot);
     }
+    likely_position = load_far(a.words + a.positions_word + min(query, f.last_query));
+    if (r.own_table && pair < half) likely_turn = turn_by(r, double(likely_position) * own_frequency);
   }
   wait_for_previous();
   // Rows past the live count: what lies there is read and left aside.
@@ -152,6 +157,8 @@ __global__ void __launch_bounds__(threads)
     look_up(load_now, tables);
   }
   const uint32_t end = position + 1, stride = a.parts * warps * rows * unroll;
+  const bool alone = cluster && in_first_part<Lanes, unroll>(end);
+  if (alone && part) return;
 
   Lane<C> key[unroll], value[unroll];
   const auto fetch = [&](uint32_t base) {
@@ -164,7 +171,10 @@ __global__ void __launch_bounds__(threads)
   };
   uint32_t base = first - row;
   if (base < end) fetch(base);
-  if (pair < half) turns[pair] = turn_by(r, double(position) * frequency);
+  if (pair < half)
+    turns[pair] = a.early && r.own_table && position == likely_position
+                      ? likely_turn
+                      : turn_by(r, double(position) * frequency);
   __syncthreads();
 #pragma unroll
   for (int h = 0; h < Heads; ++h) {
@@ -196,7 +206,7 @@ __global__ void __launch_bounds__(threads)
     add_keys<Lanes>(key, value, q, base + row, end, sums);
     if (base + stride < end) fetch(base + stride);
   }
-  finish<Lanes>(a, cluster, sums, query, first_head, heads, part);
+  finish<Lanes>(a, cluster && !alone, alone ? 1 : a.parts, sums, query, first_head, heads, part);
 }
 
 struct RopeDecode {

@@ -39,6 +39,13 @@ Gemv block_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k) {
   return choose_gemv(gpu, rows, n, ceil_div(k, 256), 64, 48);
 }
 
+int block_wide(const Capability& gpu, int64_t n, int64_t columns, int resident) {
+  // As many as are resident, fewer where they would take as many turns.
+  const int64_t most = resident * int64_t(gpu.multiprocessors > 0 ? gpu.multiprocessors : 1);
+  const int64_t pieces = ceil_div(n, columns), rounds = ceil_div(pieces, most);
+  return int(ceil_div(pieces, rounds));
+}
+
 int block_tile(const Capability& gpu, int64_t rows, int64_t n) {
   // Larger tiles read x half as often; smaller ones fill the GPU.
   const int64_t blocks = ceil_div(n, 32) * ceil_div(rows, 64);

@@ -13,6 +13,8 @@ struct Gemv {
 Gemv matmul_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k, int64_t step);
 // matmul_block with up to four rows.
 Gemv block_gemv(const Capability& gpu, int64_t rows, int64_t n, int64_t k);
+// Blocks of a kernel that go over the columns of y, `columns` at a time; a multiprocessor holds `resident`.
+int block_wide(const Capability& gpu, int64_t n, int64_t columns, int resident);
 
 // matmul_block with more rows: weight rows of a block's tile.
 int block_tile(const Capability& gpu, int64_t rows, int64_t n);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
+#include <string>
 #include <utility>
 
 namespace ruda {
@@ -45,11 +47,17 @@ Tensor& check_tensor(const Program& program, const Stream& stream, const ruda_bi
   return tensor;
 }
 
+// "RUDA_BIND_F64 (2)", or the number alone of a kind that is none.
+std::string kind_text(uint32_t kind) {
+  static constexpr const char* names[] = {"TENSOR", "HANDLE", "F64", "I64"};
+  return kind < std::size(names) ? format("RUDA_BIND_%s (%u)", names[kind], kind) : format("%u", kind);
+}
+
 // An integer for a slot of a double, where a double holds it; nothing else is converted.
 double exact_double(const ruda_binding& binding, uint32_t index, const Operand& operand) {
   RUDA_CHECK(operand.role == Role::scalar_f64 && binding.kind == RUDA_BIND_I64, RUDA_E_ARGUMENT, arg_bindings,
-             "bindings[%u] (%s): kind is %u, expected %u", index, operand.name, binding.kind,
-             operand.bind_kind());
+             "bindings[%u] (%s): kind is %s, expected %s", index, operand.name,
+             kind_text(binding.kind).c_str(), kind_text(operand.bind_kind()).c_str());
   const int64_t given = binding.v.i64;
   const double value = double(given);
   // 2^63 itself is what the largest integers round to, and no integer.

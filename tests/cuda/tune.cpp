@@ -55,6 +55,19 @@ RUDA_TEST(tune_block_gemv) {
   CHECK(block_gemv(h200, 1, 576, 576).columns == 1, "a small matrix leaves multiprocessors idle");
 }
 
+RUDA_TEST(tune_block_wide) {
+  for (int multiprocessors : {0, 1, 132})
+    for (int64_t n : {1, 15, 16, 17, 49152, 1 << 28}) {
+      const int64_t most = 4 * std::max(multiprocessors, 1), pieces = (n + 15) / 16;
+      const int64_t blocks = block_wide(gpu_of(multiprocessors), n, 16, 4);
+      CHECK(blocks >= 1 && blocks <= most, "%lld blocks, expected 1 to %lld", (long long)blocks,
+            (long long)most);
+      const int64_t turns = (pieces + blocks - 1) / blocks, least = (pieces + most - 1) / most;
+      CHECK(turns == least, "%lld columns take %lld turns, expected %lld", (long long)n, (long long)turns,
+            (long long)least);
+    }
+}
+
 RUDA_TEST(tune_block_staged) {
   for (int multiprocessors : {0, 1, 132})
     for (int64_t n : {1, 576, 4096, 49152})

@@ -115,9 +115,10 @@ static void refuses_slots(void** state) {
   FAILS(run(r, 3), RUDA_E_ARGUMENT, 3, "bindings[1] (x): slot is bound twice");
   r->bindings[1].slot = GAMMA;
   r->bindings[1].kind = RUDA_BIND_F64;
-  FAILS(run(r, 3), RUDA_E_ARGUMENT, 3, "bindings[1] (gamma): kind is 2, expected 0");
+  FAILS(run(r, 3), RUDA_E_ARGUMENT, 3,
+        "bindings[1] (gamma): kind is RUDA_BIND_F64 (2), expected RUDA_BIND_TENSOR (0)");
   r->bindings[1].kind = 77;
-  FAILS(run(r, 3), RUDA_E_ARGUMENT, 3, "bindings[1] (gamma): kind is 77, expected 0");
+  FAILS(run(r, 3), RUDA_E_ARGUMENT, 3, "bindings[1] (gamma): kind is 77, expected RUDA_BIND_TENSOR (0)");
   r->bindings[1].kind = RUDA_BIND_TENSOR;
   r->bindings[1].v.handle = NULL;
   FAILS(run(r, 3), RUDA_E_NULL, 3, "gamma: handle is NULL, expected a tensor");

@@ -324,7 +324,7 @@ namespace Ruda {
     }
 
     // What the library says of an operand that is bound by another kind.
-    static readonly Regex bindError = new Regex(@"bindings\[\d+\] \((\w+)\): kind is \d+, expected (\d)");
+    static readonly Regex bindError = new Regex(@"bindings\[\d+\] \((\w+)\): kind is .*, expected RUDA_BIND_\w+ \((\d)\)");
 
     static string Expected(string name, BindKind kind) {
       if (kind == BindKind.Tensor) return "a tensor";

@@ -113,7 +113,7 @@ def make(context, op, fields, options, needed=(), known=()):
     return made
 
 
-BIND_ERROR = re.compile(r"bindings\[\d+\] \((\w+)\): kind is \d+, expected (\d)")
+BIND_ERROR = re.compile(r"bindings\[\d+\] \((\w+)\): kind is .*, expected RUDA_BIND_\w+ \((\d)\)")
 
 
 def expected_bind(name, kind):

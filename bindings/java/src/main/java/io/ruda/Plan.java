@@ -110,7 +110,8 @@ public final class Plan extends NativeHandle {
   }
 
   // What the library says of an operand that is bound by another kind.
-  private static final Pattern BIND_ERROR = Pattern.compile("bindings\\[\\d+\\] \\((\\w+)\\): kind is \\d+, expected (\\d)");
+  private static final Pattern BIND_ERROR =
+      Pattern.compile("bindings\\[\\d+\\] \\((\\w+)\\): kind is .*, expected RUDA_BIND_\\w+ \\((\\d)\\)");
 
   private static String expected(String name, int kind) {
     if (kind == BindKind.TENSOR) return "a tensor";
