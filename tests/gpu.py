@@ -283,9 +283,14 @@ def main():
     if sys.argv[1] == "stages":
         return stages(sys.argv[2], sys.argv[3:])
     if sys.argv[1] == "targets":
-        families = sys.argv[3] if len(sys.argv) > 3 else ""
-        chosen = [program for _, _, program in programs(families)]
-        print("\n".join(chosen + ([] if families else [TRACE, SPEED, CHAT, *FIXTURES.values()])))
+        families, wanted = sys.argv[3:5]
+        chosen = programs(families)
+        needed = [program for _, _, program in chosen]
+        if "chat" in wanted.split(","):
+            needed += [TRACE, SPEED, CHAT]
+        if any(family == "cuda" for family, _, _ in chosen):
+            needed += FIXTURES.values()
+        print("\n".join(needed))
         return 0 if chosen else 1
     parser = argparse.ArgumentParser()
     parser.add_argument("section", choices=["suites", "sanitize", "bench", "chat"])

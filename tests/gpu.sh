@@ -80,7 +80,7 @@ if [ -z "$build" ]; then
     meson setup $build --buildtype=release -Dcuda=enabled -Dtests=true -Dbench=true -Dbindings= >$build.log 2>&1 ||
       { tail -n 20 $build.log; fail "meson setup failed"; }
   fi
-  python3 tests/gpu.py targets $build "$family" >$build/targets.txt || fail "no test programs"
+  python3 tests/gpu.py targets $build "$family" "$only" >$build/targets.txt || fail "no test programs"
   ninja -C $build -j "$(nproc)" $(cat $build/targets.txt) >$build.log 2>&1 ||
     { grep -E 'error|FAILED' $build.log | head -n 20; tail -n 10 $build.log; fail "the build failed"; }
   echo "built in $(($(date +%s) - started)) s"
