@@ -170,7 +170,8 @@ void verify_real(const std::string& kernel, uint32_t op, uint32_t dtype, const V
 Values operands_of(Env& env, uint32_t op, int64_t count, bool second) {
   Values v = env.normal(count, 2.0);
   for (double& x : v) {
-    if (op == RUDA_BINARY_POW && !second) x = std::fabs(x);
+    if (op == RUDA_BINARY_POW && !second && env.integer(0, 1)) x = std::fabs(x);
+    if (op == RUDA_BINARY_POW && second && env.integer(0, 1)) x = std::nearbyint(x);
     if ((op == RUDA_BINARY_FLOOR_DIV || is_compare(op)) && env.integer(0, 3)) x = double(env.integer(-4, 4));
     if (op == RUDA_BINARY_FLOOR_DIV && second && x == 0) x = 1;
   }
