@@ -126,6 +126,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   Layout scalar;
   operand_layouts(p, layouts, scalar);
   prep.state<Walk<3>>() = make_walk<3>({layouts[0], layouts[1], layouts[2]});
+  prep.note(std::string(binary_rows[p.as<ruda_binary_desc>().op - 1].name) + ", one element at a time");
   return nullptr;
 }
 

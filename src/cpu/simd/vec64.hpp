@@ -1,8 +1,8 @@
 // src/cpu/simd/vec64.hpp - vectors of doubles, half as many lanes as there are floats at the level.
 // SPDX-License-Identifier: Apache-2.0
 //
-// F64, I64 and U64 are vector types of the compiler, as F32, I32 and U32 are: a comparison of them gives all ones
-// or all zeros in a lane at every level. The functions below are the rest.
+// F64, I64 and U64 are vector types of the compiler, as F32, I32 and U32 are; comparing them gives all ones or
+// all zeros in a lane at every level. The functions below are the rest.
 #pragma once
 #include "cpu/simd/vec.hpp"
 
