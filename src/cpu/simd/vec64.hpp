@@ -1,8 +1,8 @@
 // src/cpu/simd/vec64.hpp - vectors of doubles, half as many lanes as there are floats at the level.
 // SPDX-License-Identifier: Apache-2.0
 //
-// F64, I64 and U64 are vector types of the compiler, as F32, I32 and U32 are; comparing them gives all ones or
-// all zeros in a lane at every level. The functions below are the rest.
+// F64, I64 and U64 are vector types of the compiler, as F32, I32 and U32 are; comparing them gives all ones
+// or all zeros in a lane at every level. The functions below are the rest.
 #pragma once
 #include "cpu/simd/vec.hpp"
 
@@ -30,6 +30,13 @@ RUDA_INLINE F64 load(const double* p) {
   return r;
 }
 RUDA_INLINE void store(double* p, F64 a) { __builtin_memcpy(p, &a, sizeof a); }
+// The first `count` lanes, zero in the others.
+RUDA_INLINE F64 load(const double* p, int count) {
+  F64 r{};
+  __builtin_memcpy(&r, p, (size_t)count * sizeof *p);
+  return r;
+}
+RUDA_INLINE void store(double* p, F64 a, int count) { __builtin_memcpy(p, &a, (size_t)count * sizeof *p); }
 
 // The first and the second half of the lanes as doubles, and back, rounded to nearest even.
 RUDA_INLINE F64 widen_low(F32 a) {
@@ -121,6 +128,21 @@ RUDA_INLINE F64 select(I64 m, F64 a, F64 b) {
   return (F64)(((I64)a & m) | ((I64)b & ~m));
 #endif
 }
+
+RUDA_INLINE bool any(I64 m) {
+#if RUDA_SIMD_AVX512
+  return _mm512_movepi64_mask((__m512i)m) != 0;
+#elif RUDA_SIMD_AVX2
+  return _mm256_movemask_pd((__m256d)m) != 0;
+#else
+  return (m[0] | m[1]) != 0;
+#endif
+}
+
+// NaN where either is NaN
+RUDA_INLINE F64 min_nan(F64 a, F64 b) { return select((I64)(a != a), a, min(a, b)); }
+RUDA_INLINE F64 max_nan(F64 a, F64 b) { return select((I64)(a != a), a, max(a, b)); }
+RUDA_INLINE F64 abs(F64 a) { return (F64)((U64)a & 0x7fffffffffffffffu); }
 
 // Towards zero, for magnitudes below 2^31.
 RUDA_INLINE F64 trunc(F64 a) {
