@@ -74,7 +74,8 @@ void run(const Launch& l) {
 namespace rows {
 
 Verdict prepare(const Problem& p, Prepare& prep) {
-  if (x_of(p).dtype == y_of(p).dtype) return "one dtype";
+  if (!plain_float(x_of(p).dtype) || !plain_float(y_of(p).dtype) || x_of(p).dtype == y_of(p).dtype)
+    return "not between F32, F16 and BF16";
   return make_vector_rows<2>(p, {RUDA_COPY_Y, RUDA_COPY_X}, prep.state<VectorRows<2>>());
 }
 
