@@ -159,44 +159,6 @@ RUDA_TEST(unary_dense) {
       for (int64_t n : {4096, 8191, 20481}) check_case(env, op, dtype, {n});
 }
 
-// So many elements that a thread of a GPU takes several pieces: the same 4099 again and again.
-RUDA_TEST(unary_many) {
-  if (env.settings.backend == RUDA_BACKEND_CPU) throw Skip("a matter of GPUs");
-  const struct {
-    uint32_t op, dtype;
-    int64_t count;
-  } cases[] = {{RUDA_UNARY_SILU, RUDA_BF16, 9000003},
-               {RUDA_UNARY_IS_NAN, RUDA_F16, 9000001},
-               {RUDA_UNARY_RSQRT, RUDA_F32, 4600002},
-               {RUDA_UNARY_SQRT, RUDA_F64, 2300001},
-               {RUDA_UNARY_NEG, RUDA_I8, 10000007}};
-  for (const auto& c : cases) {
-    set_case("op " + std::to_string(c.op) + " dtype " + std::to_string(c.dtype));
-    constexpr int64_t period = 4099;
-    Values some = inputs(env, c.op, period), all(static_cast<size_t>(c.count));
-    if (c.dtype == RUDA_I8)
-      for (double& x : some) x = double(env.integer(-127, 127));
-    for (size_t i = 0; i < all.size(); ++i) all[i] = some[i % period];
-    OpRun run(env, "unary");
-    const auto x = run.input(X, c.dtype, {c.count}, all);
-    run.output(Y, is_test(c.op) ? uint32_t(RUDA_BOOL) : c.dtype, {c.count});
-    run.each_kernel(creator(env, run, c.op), [&](const std::string& kernel) {
-      const auto y = run.read(Y);
-      const Values first(y.begin(), y.begin() + period);
-      if (c.dtype == RUDA_I8)
-        for (size_t i = 0; i < first.size(); ++i)
-          CHECK(first[i] == -x[i], "%s: element %zu", kernel.c_str(), i);
-      else
-        verify(kernel, c.op, c.dtype, first, {x.begin(), x.begin() + period});
-      for (size_t i = period; i < y.size(); ++i)
-        if (y[i] != first[i % period] && !std::isnan(first[i % period])) {
-          CHECK(false, "%s: element %zu is %g, expected %g", kernel.c_str(), i, y[i], first[i % period]);
-          break;
-        }
-    });
-  }
-}
-
 RUDA_TEST(unary_strided) {
   for (uint32_t op : {RUDA_UNARY_EXP, RUDA_UNARY_FLOOR, RUDA_UNARY_IS_NAN})
     for (uint32_t dtype : {RUDA_F32, RUDA_BF16, RUDA_F64}) {
