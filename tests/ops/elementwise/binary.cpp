@@ -218,7 +218,7 @@ RUDA_TEST(binary_real) {
   for (uint32_t op = 1; op <= last_op; ++op) {
     if (!takes_real(op)) continue;
     for (uint32_t dtype : {RUDA_F32, RUDA_F16, RUDA_BF16, RUDA_F64})
-      for (int64_t n : {0, 1, 5, 8, 15, 16, 17, 33, 64, 130, 1009}) check_real(env, op, dtype, {n}, {n}, {n});
+      for (int64_t n : {0, 1, 5, 8, 15, 16, 17, 33, 64, 130, 8191}) check_real(env, op, dtype, {n}, {n}, {n});
   }
 }
 
@@ -227,13 +227,6 @@ RUDA_TEST(binary_long_rows) {
     check_real(env, RUDA_BINARY_ADD, dtype, {70001}, {70001}, {70001});
     check_real(env, RUDA_BINARY_LESS, dtype, {257, 301}, {257, 301}, {257, 301});
   }
-}
-
-// Several blocks of a GPU, whole pieces and not.
-RUDA_TEST(binary_dense) {
-  for (uint32_t op = 1; op <= last_op; ++op)
-    for (uint32_t dtype : {RUDA_F32, RUDA_F16, RUDA_BF16, RUDA_F64})
-      if (takes_real(op)) check_real(env, op, dtype, {8191}, {8191}, {8191});
 }
 
 RUDA_TEST(binary_broadcast) {
@@ -245,7 +238,6 @@ RUDA_TEST(binary_broadcast) {
       check_real(env, op, dtype, {7, 1}, {1, 600}, {7, 600});
       check_real(env, op, dtype, {7, 33}, {}, {7, 33});
       check_real(env, op, dtype, {7, 64}, {64}, {7, 64});
-      check_real(env, op, dtype, {7, 1}, {7, 64}, {7, 64});
       check_real(env, op, dtype, {}, {}, {});
       check_real(env, op, dtype, {2, 1, 5, 1}, {3, 1, 65}, {2, 3, 5, 65});
       check_real(env, op, dtype, {1}, {0, 4}, {0, 4});
