@@ -56,7 +56,8 @@ struct Seat {
   const uint32_t d = column * lane_elements;
 };
 
-// Sums of one head: largest score, weight, and the value elements of a lane.
+// Sums of one head: the largest score of the warp's keys, and relative to it the weight and the value elements
+// of a lane's own keys.
 template <int Heads>
 struct Sums {
   float largest[Heads], weight[Heads], value[Heads][lane_elements];
@@ -102,25 +103,11 @@ __device__ inline uint32_t load_now(const uint32_t* from) {
   return value;
 }
 
-// a += b, whose softmax ran apart.
-template <int Heads>
-__device__ inline void join(Sums<Heads>& a, const Sums<Heads>& b) {
-#pragma unroll
-  for (int h = 0; h < Heads; ++h) {
-    const float largest = fmaxf(a.largest[h], b.largest[h]);
-    const float fa = rescale(a.largest[h], largest), fb = rescale(b.largest[h], largest);
-    a.weight[h] = fmaf(b.weight[h], fb, a.weight[h] * fa);
-#pragma unroll
-    for (int i = 0; i < lane_elements; ++i) a.value[h][i] = fmaf(b.value[h][i], fb, a.value[h][i] * fa);
-    a.largest[h] = largest;
-  }
-}
-
-// One head's sums in shared memory: values, then largest and weight.
-template <int Lanes>
+// A warp's sums in shared memory: the values by column of lanes, then head.
+template <int Lanes, int Heads>
 struct alignas(16) Shared {
-  float value[Lanes * lane_elements];
-  float largest, weight;
+  float value[Lanes][Heads * lane_elements];
+  float largest[Heads], weight[Heads];
 };
 
 // Adds keys j, j + rows, .. of those below `end`, which lie in the lanes of a row.
@@ -151,6 +138,11 @@ __device__ inline void add_keys(const Lane<C> (&key)[unroll], const Lane<C> (&va
 #pragma unroll
     for (int u = 0; u < unroll; ++u)
       if (j + u * rows < end && score[h][u] > largest) largest = score[h][u];
+#pragma unroll
+    for (int offset = Lanes; offset < 32; offset *= 2) {
+      const float other = __shfl_xor_sync(~0u, largest, offset);
+      if (other > largest) largest = other;
+    }
     factor[h] = rescale(sums.largest[h], largest);
     sums.largest[h] = largest;
     sums.weight[h] *= factor[h];
@@ -184,6 +176,32 @@ __device__ inline void clear(Sums<Heads>& sums) {
   }
 }
 
+// Adds up the rows of lanes: a lane gives half of its values to the one Offset away, adds that one's to those it
+// keeps, and so on. Gives the first of the values that lie in values[0 ..] then.
+template <int Offset, int Lanes, int Count>
+__device__ inline int add_rows(float (&values)[Count], int lane) {
+  if constexpr (Offset < Lanes) {
+    return 0;
+  } else {
+    constexpr int kept = Count / 2;
+    const bool upper = lane & Offset;
+    float half[kept];
+#pragma unroll
+    for (int i = 0; i < kept; ++i)
+      half[i] = (upper ? values[i + kept] : values[i]) +
+                __shfl_xor_sync(~0u, upper ? values[i] : values[i + kept], Offset);
+    const int begin = add_rows<Offset / 2, Lanes>(half, lane);
+#pragma unroll
+    for (int i = 0; i < kept; ++i) values[i] = half[i];
+    return begin + (upper ? kept : 0);
+  }
+}
+
+// An element's value and its head's weight, relative to the largest score.
+struct Total {
+  float largest, weight, value;
+};
+
 // What the parts of a cluster leave with a block: their sums of the elements that the block finishes, and the
 // largest score and weight of every head.
 template <int Lanes, int Heads>
@@ -203,85 +221,61 @@ __device__ inline bool in_first_part(uint32_t end) {
 template <int Lanes, int Heads>
 __device__ inline void finish(const Args& a, bool cluster, uint32_t parts, Sums<Heads>& sums, uint32_t query,
                               uint32_t first_head, uint32_t heads, uint32_t part) {
-  __shared__ Shared<Lanes> shared[warps][Heads];
-  __shared__ float factors[warps][Heads];
+  __shared__ Shared<Lanes, Heads> shared[warps];
   const Seat<Lanes> seat;
-  const int warp = seat.warp, row = seat.row, column = seat.column;
-  const uint32_t d = seat.d;
-  // Rows of lanes: the first row ends with the sum of all.
+  const int lane = threadIdx.x % 32;
+  float values[Heads * lane_elements];
 #pragma unroll
-  for (int offset = Lanes; offset < 32; offset *= 2) {
-    Sums<Heads> other;
+  for (int h = 0; h < Heads; ++h)
 #pragma unroll
-    for (int h = 0; h < Heads; ++h) {
-      other.largest[h] = __shfl_down_sync(~0u, sums.largest[h], offset);
-      other.weight[h] = __shfl_down_sync(~0u, sums.weight[h], offset);
+    for (int i = 0; i < lane_elements; ++i) values[h * lane_elements + i] = sums.value[h][i];
+  constexpr int kept = Heads * lane_elements / Seat<Lanes>::rows;
+  const int begin = add_rows<16, Lanes>(values, lane);
 #pragma unroll
-      for (int i = 0; i < lane_elements; ++i)
-        other.value[h][i] = __shfl_down_sync(~0u, sums.value[h][i], offset);
-    }
-    join(sums, other);
-  }
-  // Warps.
-  if (row == 0) {
+  for (int offset = 16; offset >= Lanes; offset /= 2)
+#pragma unroll
+    for (int h = 0; h < Heads; ++h) sums.weight[h] += __shfl_xor_sync(~0u, sums.weight[h], offset);
+#pragma unroll
+  for (int i = 0; i < kept; ++i) shared[seat.warp].value[seat.column][begin + i] = values[i];
+  if (lane == 0)
 #pragma unroll
     for (int h = 0; h < Heads; ++h) {
-      Shared<Lanes>& to = shared[warp][h];
-#pragma unroll
-      for (int i = 0; i < lane_elements; ++i) to.value[d + i] = sums.value[h][i];
-      if (column == 0) {
-        to.largest = sums.largest[h];
-        to.weight = sums.weight[h];
-      }
+      shared[seat.warp].largest[h] = sums.largest[h];
+      shared[seat.warp].weight[h] = sums.weight[h];
     }
-  }
   __syncthreads();
-  if (threadIdx.x < warps * Heads) {
-    const int w = threadIdx.x / Heads, h = threadIdx.x % Heads;
-    float most = -INFINITY;
-    for (int i = 0; i < warps; ++i) most = fmaxf(most, shared[i][h].largest);
-    factors[w][h] = rescale(shared[w][h].largest, most);
-  }
-  __syncthreads();
-  float largest[Heads], weight[Heads];
+  // Warps: each thread for the elements that it writes.
+  const uint32_t elements = heads * a.value_dim;
+  const auto total = [&](uint32_t h, uint32_t e) {
+    Total t{-INFINITY, 0, 0};
 #pragma unroll
-  for (int h = 0; h < Heads; ++h) {
-    largest[h] = -INFINITY;
-    weight[h] = 0;
+    for (int w = 0; w < warps; ++w) t.largest = fmaxf(t.largest, shared[w].largest[h]);
+#pragma unroll
     for (int w = 0; w < warps; ++w) {
-      largest[h] = fmaxf(largest[h], shared[w][h].largest);
-      weight[h] = fmaf(shared[w][h].weight, factors[w][h], weight[h]);
+      const float factor = rescale(shared[w].largest[h], t.largest);
+      t.weight = fmaf(shared[w].weight[h], factor, t.weight);
+      t.value =
+          fmaf(shared[w].value[e / lane_elements][h * lane_elements + e % lane_elements], factor, t.value);
     }
-  }
-  const auto total = [&](int h, uint32_t e) {
-    float sum = 0;
-    for (int w = 0; w < warps; ++w) sum = fmaf(shared[w][h].value[e], factors[w][h], sum);
-    return sum;
+    return t;
   };
-  if (!cluster && parts > 1) {
-#pragma unroll
-    for (int h = 0; h < Heads; ++h) {
-      if (h >= int(heads)) break;
-      const uint64_t at = (uint64_t(query) * a.q_heads + first_head + h) * parts + part;
-      float* partial = a.partials + at * (a.value_dim + 2);
-      for (uint32_t e = threadIdx.x; e < a.value_dim; e += threads) partial[e] = total(h, e);
-      if (threadIdx.x == 0) {
-        partial[a.value_dim] = largest[h];
-        partial[a.value_dim + 1] = weight[h];
-      }
-    }
-    return;
-  }
   if (!cluster) {
-#pragma unroll
-    for (int h = 0; h < Heads; ++h) {
-      if (h >= int(heads)) break;
-      const float inverse = weight[h] == 0 ? 0.0f : 1.0f / weight[h];
-      const int64_t to = query * a.out_stride + (first_head + h) * a.out_head_stride;
-      for (uint32_t e = threadIdx.x; e < a.value_dim; e += threads)
-        store_float(a.out, to + e, a.q_dtype, total(h, e) * inverse);
-      if (threadIdx.x == 0 && a.lse)
-        a.lse[query * a.lse_stride + (first_head + h) * a.lse_head_stride] = log_sum(largest[h], weight[h]);
+    for (uint32_t at = threadIdx.x; at < elements; at += threads) {
+      const uint32_t h = at / a.value_dim, e = at - h * a.value_dim, head = first_head + h;
+      const Total t = total(h, e);
+      if (parts > 1) {
+        float* partial =
+            a.partials + ((uint64_t(query) * a.q_heads + head) * parts + part) * (a.value_dim + 2);
+        partial[e] = t.value;
+        if (e) continue;
+        partial[a.value_dim] = t.largest;
+        partial[a.value_dim + 1] = t.weight;
+      } else {
+        const float inverse = t.weight == 0 ? 0.0f : 1.0f / t.weight;
+        store_float(a.out, query * a.out_stride + head * a.out_head_stride + e, a.q_dtype, t.value * inverse);
+        if (e == 0 && a.lse)
+          a.lse[query * a.lse_stride + head * a.lse_head_stride] = log_sum(t.largest, t.weight);
+      }
     }
     return;
   }
@@ -289,19 +283,19 @@ __device__ inline void finish(const Args& a, bool cluster, uint32_t parts, Sums<
   // Parts: each block finishes `own` elements, and gets the sums of these from all.
 #if __CUDA_ARCH__ >= 900
   __shared__ Inbox<Lanes, Heads> inbox;
-  const uint32_t elements = heads * a.value_dim, own = (elements + parts - 1) / parts;
+  const uint32_t own = (elements + parts - 1) / parts;
   cluster_wait();  // all blocks have begun
   for (uint32_t at = threadIdx.x; at < elements; at += threads) {
-    const uint32_t rank = at / own;
-    *cluster_address(&inbox.value[part * own + at - rank * own], rank) =
-        total(int(at / a.value_dim), at % a.value_dim);
+    const uint32_t rank = at / own, h = at / a.value_dim;
+    *cluster_address(&inbox.value[part * own + at - rank * own], rank) = total(h, at - h * a.value_dim).value;
   }
-#pragma unroll
-  for (int h = 0; h < Heads; ++h)
-    if (threadIdx.x < parts) {
-      *cluster_address(&inbox.largest[part][h], threadIdx.x) = largest[h];
-      *cluster_address(&inbox.weight[part][h], threadIdx.x) = weight[h];
-    }
+  static_assert(most_cluster * Heads <= threads);
+  if (threadIdx.x < parts * Heads) {
+    const uint32_t rank = threadIdx.x / Heads, h = threadIdx.x % Heads;
+    const Total t = total(h, 0);
+    *cluster_address(&inbox.largest[part][h], rank) = t.largest;
+    *cluster_address(&inbox.weight[part][h], rank) = t.weight;
+  }
   cluster_arrive();
   cluster_wait();
   for (uint32_t i = threadIdx.x; i < own && part * own + i < elements; i += threads) {

@@ -1,4 +1,4 @@
-// cuda/elementwise/binary.cu - binary functions on the GPU: arithmetic of dense rows in 16-byte pieces, the
+// cuda/elementwise/binary.cu - binary functions on the GPU: dense operands and rows in 16-byte pieces, the
 // rest by element.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/convert.hpp"
@@ -11,7 +11,7 @@
 
 #include <ruda/elementwise.h>
 
-#include <algorithm>
+#include <type_traits>
 
 namespace ruda::cuda {
 namespace {
@@ -51,22 +51,23 @@ Verdict prepare(const Problem& p, Prepare& prep) {
 }
 
 template <class T>
+T scalar_of(const Launch& l) {
+  const uint32_t dtype = l.problem[RUDA_BINARY_A].dtype();
+  const double value = binary_scalar(dtype, l.f64(RUDA_BINARY_SCALAR));
+  alignas(8) std::byte scalar[8] = {};
+  find_conversion(RUDA_F64, dtype)(scalar, 8, reinterpret_cast<const std::byte*>(&value), 8, 1);
+  return *reinterpret_cast<const T*>(scalar);
+}
+
+template <class T>
 void launch(const Launch& l) {
   const auto& s = l.state<Strided<3>>();
   if (s.elements == 0) return;
   const uint32_t op = l.problem.as<ruda_binary_desc>().op;
-  const T* b = nullptr;
-  alignas(8) std::byte scalar[8] = {};
-  if (l.problem[RUDA_BINARY_B].present) {
-    b = l.ptr<const T>(RUDA_BINARY_B);
-  } else {
-    const double value = binary_scalar(l.problem[RUDA_BINARY_A].dtype(), l.f64(RUDA_BINARY_SCALAR));
-    find_conversion(RUDA_F64, l.problem[RUDA_BINARY_A].dtype())(
-        scalar, 8, reinterpret_cast<const std::byte*>(&value), 8, 1);
-  }
+  const bool tensor = l.problem[RUDA_BINARY_B].present;
   binary_elements<T><<<strided_blocks(s.elements), strided_threads, 0, stream_of(l)>>>(
-      l.ptr<const T>(RUDA_BINARY_A), b, *reinterpret_cast<const T*>(scalar), l.ptr<void>(RUDA_BINARY_Y), op,
-      binary_rows[op - 1].result == row_B, s);
+      l.ptr<const T>(RUDA_BINARY_A), tensor ? l.ptr<const T>(RUDA_BINARY_B) : nullptr,
+      tensor ? T{} : scalar_of<T>(l), l.ptr<void>(RUDA_BINARY_Y), op, binary_rows[op - 1].result == row_B, s);
   check_launch(l);
 }
 
@@ -74,28 +75,121 @@ void run(const Launch& l) {
   visit_element(l.problem[RUDA_BINARY_A].dtype(), [&](auto t) { launch<decltype(t)>(l); });
 }
 
-// The functions that memory limits, for the float dtypes.
+// ---- in pieces ----
+
+// A kernel for each function that memory limits, and one for the others, whose code is called.
 template <uint32_t Op>
-struct Arithmetic {
-  template <class T>
-  __device__ float operator()(float a, float b) const {
-    if constexpr (Op == RUDA_BINARY_ADD) return a + b;
-    if constexpr (Op == RUDA_BINARY_SUB) return a - b;
-    return a * b;
+struct Real {
+  template <class Y, class X>
+  __device__ X operator()(X a, X b) const {
+    return binary_real(Op, a, b);
   }
 };
 
-Verdict arithmetic(const Problem& p) {
-  const uint32_t op = p.as<ruda_binary_desc>().op;
-  if (op != RUDA_BINARY_ADD && op != RUDA_BINARY_SUB && op != RUDA_BINARY_MUL)
-    return "not one of add, sub, mul";
-  if (!plain_float(p[RUDA_BINARY_A].dtype())) return "not F32, F16 or BF16";
-  return p[RUDA_BINARY_B].present ? nullptr : "b is a scalar";
+template <class X>
+__device__ __noinline__ X other_real(uint32_t op, X a, X b) {
+  switch (op) {
+    case RUDA_BINARY_POW: return binary_real(RUDA_BINARY_POW, a, b);
+    case RUDA_BINARY_REMAINDER: return binary_real(RUDA_BINARY_REMAINDER, a, b);
+    case RUDA_BINARY_FMOD: return binary_real(RUDA_BINARY_FMOD, a, b);
+    case RUDA_BINARY_FLOOR_DIV: return binary_real(RUDA_BINARY_FLOOR_DIV, a, b);
+    default: return binary_real(RUDA_BINARY_ATAN2, a, b);
+  }
+}
+struct OtherReal {
+  uint32_t op;
+  template <class Y, class X>
+  __device__ X operator()(X a, X b) const {
+    return other_real(op, a, b);
+  }
+};
+
+// What a comparison answers where a is less, equal, greater, or neither.
+struct Compare {
+  uint8_t less, equal, greater, neither;
+  template <class Y, class X>
+  __device__ uint8_t operator()(X a, X b) const {
+    return a < b ? less : a == b ? equal : a > b ? greater : neither;
+  }
+};
+Compare comparison(uint32_t op) {
+  switch (op) {
+    case RUDA_BINARY_EQUAL: return {0, 1, 0, 0};
+    case RUDA_BINARY_NOT_EQUAL: return {1, 0, 1, 1};
+    case RUDA_BINARY_LESS: return {1, 0, 0, 0};
+    case RUDA_BINARY_LESS_EQUAL: return {1, 1, 0, 0};
+    case RUDA_BINARY_GREATER: return {0, 0, 1, 0};
+    default: return {0, 1, 1, 0};
+  }
 }
 
+template <class T>
+struct Integer {
+  using All = T;
+  uint32_t op;
+  template <class Y, int N>
+  __device__ void all(T (&r)[N], const T (&a)[N], const T (&b)[N]) const {
+    switch (op) {
+      case RUDA_BINARY_ADD: return each<RUDA_BINARY_ADD>(r, a, b);
+      case RUDA_BINARY_SUB: return each<RUDA_BINARY_SUB>(r, a, b);
+      case RUDA_BINARY_MUL: return each<RUDA_BINARY_MUL>(r, a, b);
+      case RUDA_BINARY_MINIMUM: return each<RUDA_BINARY_MINIMUM>(r, a, b);
+      case RUDA_BINARY_MAXIMUM: return each<RUDA_BINARY_MAXIMUM>(r, a, b);
+      case RUDA_BINARY_AND: return each<RUDA_BINARY_AND>(r, a, b);
+      case RUDA_BINARY_OR: return each<RUDA_BINARY_OR>(r, a, b);
+      case RUDA_BINARY_XOR: return each<RUDA_BINARY_XOR>(r, a, b);
+      case RUDA_BINARY_SHIFT_LEFT: return each<RUDA_BINARY_SHIFT_LEFT>(r, a, b);
+      default: return each<RUDA_BINARY_SHIFT_RIGHT>(r, a, b);
+    }
+  }
+  template <uint32_t Op, int N>
+  __device__ static void each(T (&r)[N], const T (&a)[N], const T (&b)[N]) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) r[i] = T(binary_integer(Op, a[i], b[i]));
+  }
+};
+
+template <class T>
+__device__ __noinline__ T quotient(uint32_t op, T a, T b) {
+  switch (op) {
+    case RUDA_BINARY_REMAINDER: return int_mod(a, b);
+    case RUDA_BINARY_FMOD: return int_rem(a, b);
+    default: return int_floor_div(a, b);
+  }
+}
+struct Quotient {
+  uint32_t op;
+  template <class Y, class T>
+  __device__ T operator()(T a, T b) const {
+    return quotient(op, a, b);
+  }
+};
+
+// run(T{}, Y{}, f): y holds elements of Y.
+template <class T, class Run>
+void visit_function(uint32_t op, Run&& run) {
+  if (binary_rows[op - 1].result == row_B) return run(T{}, uint8_t{}, comparison(op));
+  if constexpr (std::is_integral_v<T>) {
+    if (op == RUDA_BINARY_REMAINDER || op == RUDA_BINARY_FMOD || op == RUDA_BINARY_FLOOR_DIV)
+      return run(T{}, T{}, Quotient{op});
+    return run(T{}, T{}, Integer<T>{op});
+  } else {
+    switch (op) {
+      case RUDA_BINARY_ADD: return run(T{}, T{}, Real<RUDA_BINARY_ADD>{});
+      case RUDA_BINARY_SUB: return run(T{}, T{}, Real<RUDA_BINARY_SUB>{});
+      case RUDA_BINARY_MUL: return run(T{}, T{}, Real<RUDA_BINARY_MUL>{});
+      case RUDA_BINARY_DIV: return run(T{}, T{}, Real<RUDA_BINARY_DIV>{});
+      case RUDA_BINARY_MINIMUM: return run(T{}, T{}, Real<RUDA_BINARY_MINIMUM>{});
+      case RUDA_BINARY_MAXIMUM: return run(T{}, T{}, Real<RUDA_BINARY_MAXIMUM>{});
+      default: return run(T{}, T{}, OtherReal{op});
+    }
+  }
+}
+
+// Everything dense; b may be a scalar.
 Verdict prepare_vector(const Problem& p, Prepare&) {
-  if (const Verdict no = arithmetic(p)) return no;
   for (uint32_t slot : {RUDA_BINARY_A, RUDA_BINARY_B, RUDA_BINARY_Y}) {
+    if (!p[slot].present) continue;
     if (!p[slot].layout->contiguous) return "strided";
     if (p[slot].align_log2 < 4) return "addresses not aligned to 16 bytes";
     if (!p[slot].layout->same_shape(*p[RUDA_BINARY_Y].layout)) return "broadcast";
@@ -103,40 +197,36 @@ Verdict prepare_vector(const Problem& p, Prepare&) {
   return vector_fits(p[RUDA_BINARY_Y].layout->elements);
 }
 
-// Rows, columns and scalars repeated by the strides.
-Verdict prepare_rows(const Problem& p, Prepare& prep) {
-  if (const Verdict no = arithmetic(p)) return no;
-  return make_vector_rows<3>(p, {RUDA_BINARY_Y, RUDA_BINARY_A, RUDA_BINARY_B}, prep.state<VectorRows<3>>());
-}
-
-// run(T{}, Arithmetic<op>{})
-template <class T, class Run>
-void visit_op(const Launch& l, Run&& run) {
-  switch (l.problem.as<ruda_binary_desc>().op) {
-    case RUDA_BINARY_ADD: return run(T{}, Arithmetic<RUDA_BINARY_ADD>{});
-    case RUDA_BINARY_SUB: return run(T{}, Arithmetic<RUDA_BINARY_SUB>{});
-    default: return run(T{}, Arithmetic<RUDA_BINARY_MUL>{});
-  }
-}
-
-template <class Run>
-void visit_arithmetic(const Launch& l, Run&& run) {
-  visit_float(l.problem[RUDA_BINARY_A].dtype(), [&](auto t) { visit_op<decltype(t)>(l, run); });
-}
-
 void run_vector(const Launch& l) {
-  visit_arithmetic(l, [&](auto t, auto f) {
-    using T = decltype(t);
-    launch_vector(l, l.problem[RUDA_BINARY_Y].layout->elements, l.ptr<T>(RUDA_BINARY_Y), f,
-                  l.ptr<const T>(RUDA_BINARY_A), l.ptr<const T>(RUDA_BINARY_B));
+  const int64_t elements = l.problem[RUDA_BINARY_Y].layout->elements;
+  visit_element(l.problem[RUDA_BINARY_A].dtype(), [&](auto element) {
+    visit_function<decltype(element)>(l.problem.as<ruda_binary_desc>().op, [&](auto t, auto to, auto f) {
+      using T = decltype(t);
+      using Y = decltype(to);
+      const T* a = l.ptr<const T>(RUDA_BINARY_A);
+      Y* y = l.ptr<Y>(RUDA_BINARY_Y);
+      if (l.problem[RUDA_BINARY_B].present)
+        launch_vector(l, elements, y, f, a, l.ptr<const T>(RUDA_BINARY_B));
+      else
+        launch_vector(l, elements, y, WithScalar<decltype(f), T>{f, scalar_of<T>(l)}, a);
+    });
   });
 }
 
+// Rows, columns and scalars repeated by the strides.
+Verdict prepare_rows(const Problem& p, Prepare& prep) {
+  if (!plain_float(p[RUDA_BINARY_A].dtype())) return "not F32, F16 or BF16";
+  if (!p[RUDA_BINARY_B].present) return "b is a scalar";
+  return make_vector_rows<3>(p, {RUDA_BINARY_Y, RUDA_BINARY_A, RUDA_BINARY_B}, prep.state<VectorRows<3>>());
+}
+
 void run_rows(const Launch& l) {
-  visit_arithmetic(l, [&](auto t, auto f) {
-    using T = decltype(t);
-    launch_vector_rows(l, l.state<VectorRows<3>>(), l.ptr<T>(RUDA_BINARY_Y), f, l.ptr<const T>(RUDA_BINARY_A),
-                       l.ptr<const T>(RUDA_BINARY_B));
+  visit_float(l.problem[RUDA_BINARY_A].dtype(), [&](auto element) {
+    visit_function<decltype(element)>(l.problem.as<ruda_binary_desc>().op, [&](auto t, auto to, auto f) {
+      using T = decltype(t);
+      launch_vector_rows(l, l.state<VectorRows<3>>(), l.ptr<decltype(to)>(RUDA_BINARY_Y), f,
+                         l.ptr<const T>(RUDA_BINARY_A), l.ptr<const T>(RUDA_BINARY_B));
+    });
   });
 }
 

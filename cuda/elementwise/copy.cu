@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/block_decode.cuh"
 #include "device/convert.cuh"
+#include "elementwise/copy_pieces.hpp"
 #include "elementwise/strided.cuh"
 #include "elementwise/vector.cuh"
 #include "runtime/visit.hpp"
@@ -47,19 +48,21 @@ void visit_floats(const Launch& l, Run&& run) {
               [&](auto x) { visit_float(y_of(l.problem).dtype, [&](auto y) { run(y, x); }); });
 }
 
-// Between F32, F16 and BF16, both sides dense.
+// Between two dtypes of whole bytes, both sides dense.
 namespace vector {
 
 Verdict prepare(const Problem& p, Prepare&) {
   const Operand &x = p[RUDA_COPY_X], &y = p[RUDA_COPY_Y];
-  if (!plain_float(x.dtype()) || !plain_float(y.dtype()) || x.dtype() == y.dtype())
-    return "not between F32, F16 and BF16";
+  if (x.dtype() == y.dtype()) return "one dtype";
+  if (dtype_info(x.dtype()).block_elements > 1 || dtype_info(y.dtype()).block_elements > 1)
+    return "elements that are not whole bytes";
   if (!x.layout->contiguous || !y.layout->contiguous) return "strided";
   if (x.align_log2 < 4 || y.align_log2 < 4) return "addresses not aligned to 16 bytes";
   return vector_fits(x.layout->elements);
 }
 
 void run(const Launch& l) {
+  if (!plain_float(x_of(l.problem).dtype) || !plain_float(y_of(l.problem).dtype)) return run_pieces(l);
   visit_floats(l, [&](auto y, auto x) {
     using Y = decltype(y);
     using X = decltype(x);
@@ -74,7 +77,8 @@ void run(const Launch& l) {
 namespace rows {
 
 Verdict prepare(const Problem& p, Prepare& prep) {
-  if (x_of(p).dtype == y_of(p).dtype) return "one dtype";
+  if (!plain_float(x_of(p).dtype) || !plain_float(y_of(p).dtype) || x_of(p).dtype == y_of(p).dtype)
+    return "not between F32, F16 and BF16";
   return make_vector_rows<2>(p, {RUDA_COPY_Y, RUDA_COPY_X}, prep.state<VectorRows<2>>());
 }
 

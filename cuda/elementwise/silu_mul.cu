@@ -1,6 +1,7 @@
 // cuda/elementwise/silu_mul.cu - silu_mul on the GPU: 16-byte pieces of dense operands or rows, or one
 // element a thread.
 // SPDX-License-Identifier: Apache-2.0
+#include "core/scalar_math.hpp"
 #include "device/convert.cuh"
 #include "elementwise/strided.cuh"
 #include "elementwise/vector.cuh"
@@ -11,24 +12,24 @@
 namespace ruda::cuda {
 namespace {
 
-// 1 / d for d in 1..2: one Newton step on the hardware's estimate leaves at most one unit in the last place,
-// and compiles far smaller than a division for all cases.
-__device__ inline float reciprocal(float d) {
-  float r;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(d));
-  return fmaf(r, fmaf(-d, r, 1.0f), r);
-}
-
-// silu is rounded to the dtype before the product, as two operators in a row would. Below -87 e^gate would be
-// subnormal, so e^32 moves from it to the gate.
+// silu is rounded to the dtype before the product, as two operators in a row would.
 struct SiluMul {
+  using All = float;
   template <class T>
   __device__ float operator()(float gate, float up) const {
-    const bool far = gate < -87.0f;
-    const float e = expf((far ? 32.0f : 0.0f) - fabsf(gate));
-    const float scaled = far ? gate * 1.26641655e-14f : gate;
-    const T silu = from_f32<T>(scaled * ((gate < 0 ? e : 1.0f) * reciprocal(1.0f + e)));
-    return to_f32(silu) * up;
+    return to_f32(from_f32<T>(scalar_math::silu(gate))) * up;
+  }
+  // N at once, so that one instruction rounds two.
+  template <class T, int N>
+  __device__ void all(float (&r)[N], const float (&gate)[N], const float (&up)[N]) const {
+    float silu[N];
+    Vec<T, N> rounded;
+#pragma unroll
+    for (int i = 0; i < N; ++i) silu[i] = scalar_math::silu(gate[i]);
+    round_f32(silu, rounded.at);
+    widen(rounded, silu);
+#pragma unroll
+    for (int i = 0; i < N; ++i) r[i] = silu[i] * up[i];
   }
 };
 

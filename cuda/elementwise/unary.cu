@@ -1,20 +1,16 @@
-// cuda/elementwise/unary.cu - unary functions on the GPU: four elements of dense memory a thread, or one with
-// any strides.
+// cuda/elementwise/unary.cu - unary functions on the GPU: dense memory in 16-byte pieces, or one element a
+// thread with any strides.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/op_rows.hpp"
 #include "core/row_functions.hpp"
 #include "core/scalar_math.hpp"
-#include "device/convert.cuh"
-#include "device/vec.cuh"
 #include "elementwise/strided.cuh"
+#include "elementwise/vector.cuh"
 #include "runtime/visit.hpp"
 
 #include <ruda/elementwise.h>
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-#include <algorithm>
+#include <type_traits>
 
 namespace ruda::cuda {
 namespace {
@@ -66,89 +62,119 @@ void run(const Launch& l) {
   visit_element(l.problem[RUDA_UNARY_X].dtype(), [&](auto t) { launch<decltype(t)>(l); });
 }
 
-// ---- dense F32, F16 and BF16 ----
+// ---- dense ----
 
-constexpr int vector_threads = 256, vector_elements = 4, vector_blocks = 8;  // blocks of a multiprocessor
-
-template <class F>
-__device__ void for_each(float (&v)[vector_elements], F&& f) {
-#pragma unroll
-  for (float& x : v) x = f(x);
-}
-
-// One switch for all elements; the functions are compiled once for each dtype.
-__device__ void real_functions(uint32_t op, float (&v)[vector_elements]) {
-  using namespace scalar_math;
-#define RUDA_REAL_R(NAME, real) \
-  case RUDA_UNARY_##NAME:       \
-    return for_each(v, [](float x) { return float(real); });
-#define RUDA_REAL_RI RUDA_REAL_R
-#define RUDA_REAL_IB(NAME, real)
-  switch (op) {
+// A kernel for each function of floats: cheap ones do not pay the registers of the others.
+template <uint32_t Op>
+struct Real {
+  template <class Y, class X>
+  __device__ auto operator()(X x) const {
+    using namespace scalar_math;
+#define RUDA_REAL_R_S(NAME, real) \
+  if constexpr (Op == RUDA_UNARY_##NAME) return X(real);
+#define RUDA_REAL_RI_S RUDA_REAL_R_S
+#define RUDA_REAL_R_B(NAME, real) \
+  if constexpr (Op == RUDA_UNARY_##NAME) return bool(real);
+#define RUDA_REAL_IB_S(NAME, real)
 #define RUDA_UNARY_ROW(NAME, name, operands, result, formula, real, integer, ulp, floor) \
-  RUDA_REAL_##operands(NAME, real)
+  RUDA_REAL_##operands##_##result(NAME, real)
 #include "core/unary_rows.inc"
 #undef RUDA_UNARY_ROW
   }
-}
-
-// The next four elements are on their way while these are computed. y may be x.
-template <class T>
-__global__ void __launch_bounds__(vector_threads)
-    unary_vectors(const T* x, T* y, uint32_t op, int64_t elements) {
-  constexpr int n = vector_elements;
-  const int64_t pieces = elements / n, step = int64_t(gridDim.x) * vector_threads;
-  int64_t piece = int64_t(blockIdx.x) * vector_threads + threadIdx.x;
-  // The thread after the last piece takes what is left, less than a piece.
-  if (pieces % step == piece)
-    for (int64_t i = pieces * n; i < elements; ++i) y[i] = apply(op, x[i]);
-  if (piece >= pieces) return;
-  Vec<T, n> in = load_vec_once<n>(x + piece * n);
-#pragma unroll 1
-  for (; piece < pieces; piece += step) {
-    Vec<T, n> next{};
-    if (piece + step < pieces) next = load_vec_once<n>(x + (piece + step) * n);
-    float v[n];
-#pragma unroll
-    for (int i = 0; i < n; ++i) v[i] = to_f32(in[i]);
-    real_functions(op, v);
-    Vec<T, n> out;
-    round_f32(v, out.at);
-    store_vec(y + piece * n, out);
-    in = next;
-  }
-}
-
-struct VectorState {
-  unsigned blocks;
 };
 
-Verdict prepare_vector(const Problem& p, Prepare& prep) {
+template <class T>
+struct Integer {
+  using All = T;
+  uint32_t op;
+  template <class Y, int N>
+  __device__ void all(T (&r)[N], const T (&in)[N]) const {
+#define RUDA_INTEGER_RI(NAME, integer) \
+  case RUDA_UNARY_##NAME:              \
+    return each(r, in, [](T x) { return T(integer); });
+#define RUDA_INTEGER_IB RUDA_INTEGER_RI
+#define RUDA_INTEGER_R(NAME, integer)
+    switch (op) {
+#define RUDA_UNARY_ROW(NAME, name, operands, result, formula, real, integer, ulp, floor) \
+  RUDA_INTEGER_##operands(NAME, integer)
+#include "core/unary_rows.inc"
+#undef RUDA_UNARY_ROW
+    }
+  }
+  template <int N, class F>
+  __device__ static void each(T (&r)[N], const T (&in)[N], F&& f) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) r[i] = f(in[i]);
+  }
+};
+
+// `not` of BOOL.
+struct Other {
+  template <class Y>
+  __device__ uint8_t operator()(uint8_t x) const {
+    return x == 0;
+  }
+};
+
+// In F64 only functions that are exact or correctly rounded have kernels of their own; the code of the others
+// is called.
+constexpr bool own_f64(uint32_t op) { return unary_rows[op - 1].ulp <= 0.5; }
+
+__device__ __noinline__ double other_f64(uint32_t op, double x) { return unary_real(op, x); }
+struct OtherF64 {
+  uint32_t op;
+  template <class Y>
+  __device__ double operator()(double x) const {
+    return other_f64(op, x);
+  }
+};
+
+Verdict prepare_vector(const Problem& p, Prepare&) {
   const Operand &x = p[RUDA_UNARY_X], &y = p[RUDA_UNARY_Y];
-  if (!plain_float(x.dtype())) return "not F32, F16 or BF16";
-  if (x.dtype() != y.dtype()) return "the result is BOOL";
   if (!x.layout->contiguous || !y.layout->contiguous) return "strided";
   if (x.align_log2 < 4 || y.align_log2 < 4) return "addresses not aligned to 16 bytes";
-  const int64_t pieces = x.layout->elements / vector_elements;
-  const int64_t most = int64_t(std::max(1, capability_of(p).multiprocessors)) * vector_blocks;
-  prep.state<VectorState>().blocks = unsigned(std::min(most, pieces / vector_threads + 1));
-  return nullptr;
+  return vector_fits(x.layout->elements);
+}
+
+template <class X, class Y, class F>
+void launch_dense(const Launch& l, const F& f) {
+  launch_vector(l, l.problem[RUDA_UNARY_X].layout->elements, l.ptr<Y>(RUDA_UNARY_Y), f,
+                l.ptr<const X>(RUDA_UNARY_X));
+}
+
+template <uint32_t Op>
+void run_real(const Launch& l) {
+  const auto start = [&](auto t) {
+    using X = decltype(t);
+    launch_dense<X, std::conditional_t<unary_rows[Op - 1].result == row_B, uint8_t, X>>(l, Real<Op>{});
+  };
+  const uint32_t dtype = l.problem[RUDA_UNARY_X].dtype();
+  if (dtype != RUDA_F64) return visit_float(dtype, start);
+  if constexpr (own_f64(Op))
+    start(double{});
+  else
+    launch_dense<double, double>(l, OtherF64{Op});
 }
 
 void run_vector(const Launch& l) {
-  const int64_t elements = l.problem[RUDA_UNARY_X].layout->elements;
-  if (elements == 0) return;
-  const auto start = [&](auto t) {
-    using T = decltype(t);
-    unary_vectors<<<l.state<VectorState>().blocks, vector_threads, 0, stream_of(l)>>>(
-        l.ptr<const T>(RUDA_UNARY_X), l.ptr<T>(RUDA_UNARY_Y), l.problem.as<ruda_unary_desc>().op, elements);
-  };
-  switch (l.problem[RUDA_UNARY_X].dtype()) {
-    case RUDA_F32: start(float{}); break;
-    case RUDA_F16: start(__half{}); break;
-    default: start(__nv_bfloat16{}); break;
+  const uint32_t dtype = l.problem[RUDA_UNARY_X].dtype(), op = l.problem.as<ruda_unary_desc>().op;
+  if (dtype == RUDA_BOOL) return launch_dense<uint8_t, uint8_t>(l, Other{});
+  if (dtype_info(dtype).type_class == DtypeClass::integer)
+    return visit_element(dtype, [&](auto t) {
+      using T = decltype(t);
+      if constexpr (std::is_integral_v<T>) launch_dense<T, T>(l, Integer<T>{op});
+    });
+  switch (op) {
+#define RUDA_RUN_R(NAME)  \
+  case RUDA_UNARY_##NAME: \
+    return run_real<RUDA_UNARY_##NAME>(l);
+#define RUDA_RUN_RI RUDA_RUN_R
+#define RUDA_RUN_IB(NAME)
+#define RUDA_UNARY_ROW(NAME, name, operands, result, formula, real, integer, ulp, floor) \
+  RUDA_RUN_##operands(NAME)
+#include "core/unary_rows.inc"
+#undef RUDA_UNARY_ROW
   }
-  check_launch(l);
 }
 
 constexpr Kernel list[] = {{"cuda/unary/vector", prepare_vector, run_vector},

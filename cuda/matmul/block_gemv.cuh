@@ -191,23 +191,28 @@ __global__ void __launch_bounds__(32 * gemv_warps, wide_resident)
   const int lane = threadIdx.x % 32;
   const int64_t step = int64_t(gridDim.x) * gemv_warps * columns;
   int64_t col = (int64_t(blockIdx.x) * gemv_warps + threadIdx.x / 32) * columns;
-  const auto row_of = [&](int64_t j) { return s.weights + (j < s.n ? j : s.n - 1) * s.row_bytes; };
+  // A lane's units are 32 apart, whole blocks; all but the last are there in every lane.
+  constexpr int stride = 32 / Unit::per_block * Unit::L::bytes;
+  const bool last = lane + 32 * (Steps - 1) < s.units;
+  // The last columns are a whole group, some of which another warp has too.
+  const auto group_of = [&](int64_t j) { return j + columns <= s.n ? j : s.n - columns; };
 
   let_next_start();
-  if (s.early)
-    for (int64_t at = 32 * lane; at < s.row_bytes; at += 32 * 32)
-#pragma unroll
-      for (int r = 0; r < columns; ++r) prefetch_far(row_of(col + r) + at);
+  if (s.early && col < s.n) {
+    const uint8_t* rows = s.weights + group_of(col) * s.row_bytes;
+    for (int64_t at = 32 * lane; at < columns * s.row_bytes; at += 32 * 32) prefetch_far(rows + at);
+  }
   wait_for_previous();
   if (col >= s.n) return;
 
   Unit next[Steps][columns];
   const auto load = [&](int64_t from) {
+    const uint8_t* row = s.weights + group_of(from) * s.row_bytes;
 #pragma unroll
-    for (int t = 0; t < Steps; ++t)
+    for (int r = 0; r < columns; ++r, row += s.row_bytes)
 #pragma unroll
-      for (int r = 0; r < columns; ++r)
-        if (lane + 32 * t < s.units) next[t][r].load(row_of(from + r), lane + 32 * t);
+      for (int t = 0; t < Steps; ++t)
+        if (t < Steps - 1 || last) next[t][r].load(row + t * stride, lane);
   };
   load(col);
   const X* x = static_cast<const X*>(s.x) + s.x_at[0];
@@ -215,7 +220,7 @@ __global__ void __launch_bounds__(32 * gemv_warps, wide_resident)
 #pragma unroll
   for (int t = 0; t < Steps; ++t) {
     const int u = lane + 32 * t;
-    if (u >= s.units) break;
+    if (t == Steps - 1 && !last) break;
     load_unit<Unit>(x, u, xs[t]);
     if (!s.gamma) continue;
     float gamma[8];
@@ -237,8 +242,8 @@ __global__ void __launch_bounds__(32 * gemv_warps, wide_resident)
 #pragma unroll
       for (int r = 0; r < columns; ++r) unit[t][r] = next[t][r];
     if (col + step < s.n) load(col + step);
-    const int64_t j = col + lane;
-    const bool finishes = lane < columns && j < s.n;
+    const int64_t j = group_of(col) + lane;
+    const bool finishes = lane < columns && j >= col;
     const float bias = s.bias && finishes ? bias_of(s.bias, s.bias_bf16, j) : 0.0f;
     float sums[columns];
 #pragma unroll
@@ -246,10 +251,9 @@ __global__ void __launch_bounds__(32 * gemv_warps, wide_resident)
       float lower = 0, upper = 0;
 #pragma unroll
       for (int t = 0; t < Steps; ++t) {
-        const int u = lane + 32 * t;
-        if (u >= s.units) break;
+        if (t == Steps - 1 && !last) break;
         float w[8];
-        unit[t][r].decode(u, w);
+        unit[t][r].decode(lane, w);
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           lower = fmaf(xs[t][i], w[i], lower);
@@ -274,7 +278,8 @@ void launch_wide(const Gemv& s, cudaStream_t stream) {
     if (steps > 3) return start(matmul_block_gemv_wide<Dtype, X, 4>);
   if constexpr (wide_steps(Dtype) >= 3)
     if (steps > 2) return start(matmul_block_gemv_wide<Dtype, X, 3>);
-  start(matmul_block_gemv_wide<Dtype, X, 2>);
+  if (steps > 1) return start(matmul_block_gemv_wide<Dtype, X, 2>);
+  start(matmul_block_gemv_wide<Dtype, X, 1>);
 }
 
 template <uint32_t Dtype, class X, int M>

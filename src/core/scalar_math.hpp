@@ -90,11 +90,43 @@ RUDA_MATH float floor_div(float a, float b) {
   return float(above ? whole - 1 : whole);
 }
 
+#if defined(__CUDA_ARCH__)
+// sigmoid(x) = rest * scale, scale a power of two: a product x * rest * scale is rounded to a subnormal but
+// once. No branch, two estimates of the hardware (2^part and the reciprocal, each of one unit in the last
+// place): e^-x = 2^part / scale, so that 1 / (1 + e^-x) = scale / (scale + 2^part).
+struct ScaledSigmoid {
+  float rest, scale;
+};
+RUDA_MATH ScaledSigmoid scaled_sigmoid(float x) {
+  // x log2 e in whole steps within -126..30; above, sigmoid is 1. 0 for NaN, which `part` keeps.
+  float within, power, rest;
+  asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(within) : "f"(x), "f"(1.44269504f / 156), "f"(126.5f / 156));
+  const float shifted = __fmaf_rd(within, 156.0f, 12582913.0f);  // its last bits: the exponent field of scale
+  const float scale = __int_as_float(__float_as_int(shifted) << 23), whole = shifted - 12583039.0f;
+  const float part = fmaf(x, -1.92596303e-8f, fmaf(x, -1.44269502f, whole));
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(part));
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(rest) : "f"(scale + power));
+  return {rest, scale};
+}
+RUDA_MATH float sigmoid(float x) {
+  const ScaledSigmoid s = scaled_sigmoid(x);
+  return s.rest * s.scale;
+}
+RUDA_MATH float times_sigmoid(float x, float y) {
+  const ScaledSigmoid s = scaled_sigmoid(y);
+  return x * s.rest * s.scale;
+}
+RUDA_MATH float rsqrt(float x) { return ::rsqrtf(x); }
+#else
+RUDA_MATH float rsqrt(float x) { return 1.0f / sqrt(x); }
+#endif
+RUDA_MATH double rsqrt(double x) { return 1.0 / sqrt(x); }
 RUDA_MATH_T T sigmoid(T x) {
   const T e = exp(-abs(x));
   return (x < 0 ? e : T(1)) / (T(1) + e);
 }
-RUDA_MATH_T T silu(T x) { return x * sigmoid(x); }
+RUDA_MATH_T T times_sigmoid(T x, T y) { return x * sigmoid(y); }
+RUDA_MATH_T T silu(T x) { return times_sigmoid(x, x); }
 RUDA_MATH_T T softplus(T x) { return (x > 0 ? x : T(0)) + log1p(exp(-abs(x))); }
 // The rounding of the argument counts 2 z^2 times in erfc(z), so for float its rest is put back to first
 // order.
@@ -108,7 +140,9 @@ RUDA_MATH float gelu(float x) {
   }
   return x * (0.5f * tail);
 }
-RUDA_MATH_T T gelu_tanh(T x) { return x * sigmoid(T(1.5957691216057308) * (x + T(0.044715) * x * x * x)); }
+RUDA_MATH_T T gelu_tanh(T x) {
+  return times_sigmoid(x, T(1.5957691216057308) * (x + T(0.044715) * x * x * x));
+}
 #undef RUDA_MATH_T
 
 }  // namespace ruda::scalar_math

@@ -11,7 +11,7 @@ import time
 
 import torch
 
-DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f8e4m3": torch.float8_e4m3fn}
+DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f8e4m3": torch.float8_e4m3fn, "i32": torch.int32}
 
 
 def median_seconds(call):
@@ -83,6 +83,8 @@ def silu_mul(dtype, sizes, _):
 
 def add(dtype, sizes, rest):
     a = random(dtype, *sizes)
+    if "scalar" in rest:
+        return lambda: a + 3
     b = random(dtype, *([1, sizes[1]] if "row" in rest else [sizes[0], 1] if "column" in rest else sizes))
     return lambda: a + b
 
@@ -91,6 +93,14 @@ def unary(function):
     def case(dtype, sizes, _):
         x = random(dtype, *sizes)
         return lambda: function(x)
+
+    return case
+
+
+def binary(function):
+    def case(dtype, sizes, _):
+        a, b = random(dtype, *sizes), random(dtype, *sizes)
+        return lambda: function(a, b)
 
     return case
 
@@ -183,6 +193,12 @@ CASES = {
     "relu": unary(torch.relu),
     "exp": unary(torch.exp),
     "silu": unary(torch.nn.functional.silu),
+    "gelu": unary(torch.nn.functional.gelu),
+    "rsqrt": unary(torch.rsqrt),
+    "sigmoid": unary(torch.sigmoid),
+    "div": binary(torch.div),
+    "maximum": binary(torch.maximum),
+    "less": binary(torch.lt),
     "softmax": softmax,
     "log_softmax": log_softmax,
     "sum": reduction(torch.sum),

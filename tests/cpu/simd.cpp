@@ -270,6 +270,76 @@ void check_pairs(const SimdTable& t, bool fused) {
     expect(out[size_t(i)] == index[size_t(i)] * 0.5f, "gather", i, out[size_t(i)], 0);
 }
 
+struct PairFunction {
+  int id;
+  const char* name;
+  std::function<double(double, double)> oracle;
+  double bound;
+};
+constexpr float bases[] = {0.0f,           1.0f,
+                           0.5f,           2.0f,
+                           3.0f,           10.0f,
+                           0x1.fffffep-1f, 0x1.000002p+0f,
+                           0x1p-149f,      0x1.8p-130f,
+                           0x1p-126f,      0x1.fffffep127f,
+                           0x1.6a09e6p+0f, 0x1.6a09e6p-1f,
+                           0x1p24f,        0x1.fffffep23f,
+                           0x1.8p22f,      2.5f,
+                           7.0f,           127.0f,
+                           128.0f,         149.0f,
+                           150.0f,         1e9f,
+                           INFINITY,       NAN};
+
+// Every pair of the numbers above, of both signs; then random ones.
+void pairs_of(uint32_t count, std::vector<float>& a, std::vector<float>& b) {
+  for (float x : bases)
+    for (float y : bases)
+      for (int signs = 0; signs < 4; signs++)
+        a.push_back(signs & 1 ? -x : x), b.push_back(signs & 2 ? -y : y);
+  uint64_t state = 88172645463325252u;
+  const auto next = [&] {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    return uint32_t(state >> 16);
+  };
+  const auto unit = [&] { return double(next()) * 0x1p-31 - 1; };
+  for (uint32_t i = 0; i < count; i++) {
+    float x = from_bits(next()), y = from_bits(next());
+    const double size = std::log2(std::fabs(double(x)));
+    switch (i % 6) {
+      case 0: break;                                  // any two floats
+      case 1: y = float(unit() * 152 / size); break;  // powers in range, subnormal ones too
+      case 2: y = float(std::nearbyint(unit() * 152 / std::max(std::fabs(size), 1.0))); break;
+      case 3: x = from_bits(0x3f000000u + next() % 0x1000000u), y = float(std::exp(unit() * 25)); break;
+      case 4: x = float(double(y) * unit() * 2); break;  // any angle
+      case 5: x = float(unit()), y = float(unit() * 20); break;
+    }
+    a.push_back(x), b.push_back(y);
+  }
+}
+
+void check_pair_functions(const SimdTable& t, uint32_t count) {
+  const PairFunction list[] = {{fn_pow, "pow", [](double x, double y) { return std::pow(x, y); }, 0.55},
+                               {fn_atan2, "atan2", [](double y, double x) { return std::atan2(y, x); }, 1.6}};
+  std::vector<float> a, b;
+  pairs_of(count, a, b);
+  std::vector<float> y(a.size() + 1, 77.0f);
+  for (const PairFunction& f : list) {
+    t.binary(f.id, a.data(), b.data(), b.data(), y.data(), int64_t(a.size()));
+    expect(y[a.size()] == 77.0f, f.name, 0, y[a.size()], 77);
+    double worst = 0;
+    size_t where = 0;
+    for (size_t i = 0; i < a.size(); i++) {
+      const double want = f.oracle(a[i], b[i]), off = ulps(y[i], want);
+      if (off > worst) worst = off, where = i;
+      const bool sign = std::isnan(want) || std::signbit(want) == std::signbit(y[i]);
+      expect(off <= f.bound && sign, (f.name + (" of " + std::to_string(b[i])) + " and").c_str(), a[i], y[i],
+             want);
+    }
+    std::printf("%-10s %-16s worst %.3f ulp at %.9g and %.9g (bound %g)\n", level_name, f.name, worst,
+                a[where], b[where], f.bound);
+  }
+}
+
 void check_rest(const SimdTable& t) {
   const int n = t.lanes;
   std::vector<float> x(64), y(64);
@@ -353,6 +423,7 @@ int main(int argc, char** argv) {
     check_functions(*entry.table, step);
     check_conversions(*entry.table, step * 16);
     check_pairs(*entry.table, fused);
+    check_pair_functions(*entry.table, 0x7f800000u / step);
     check_rest(*entry.table);
   }
   if (failures) std::printf("%d failures\n", failures);

@@ -1,5 +1,6 @@
 // tests/cpu/simd_isa.cpp - the SIMD layer behind plain functions, compiled once an instruction set level.
 // SPDX-License-Identifier: Apache-2.0
+#include "cpu/simd/pairs.hpp"
 #include "cpu/simd/simd.hpp"
 #include "simd_table.hpp"
 
@@ -48,6 +49,8 @@ F32 apply(int function, F32 a, F32 b, F32 c, const float* table) {
     case fn_equal: return flag(equal(a, b));
     case fn_not_equal: return flag(not_equal(a, b));
     case fn_copysign: return copysign(a, b);
+    case fn_pow: return pow(a, b);
+    case fn_atan2: return atan2(a, b);
     case fn_gather: return gather(table, to_int_trunc(b));
     default: return zero();
   }

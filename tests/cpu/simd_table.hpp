@@ -57,6 +57,8 @@ enum {
   fn_equal,
   fn_not_equal,
   fn_copysign,
+  fn_pow,
+  fn_atan2,
   fn_gather,
   fn_sum,
   fn_max_lane,

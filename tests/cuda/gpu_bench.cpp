@@ -8,7 +8,15 @@ using namespace ruda::test;
 
 namespace {
 
-const char* name_of(uint32_t dtype) { return dtype == RUDA_F32 ? "f32" : dtype == RUDA_F16 ? "f16" : "bf16"; }
+const char* name_of(uint32_t dtype) {
+  switch (dtype) {
+    case RUDA_F32: return "f32";
+    case RUDA_F16: return "f16";
+    case RUDA_I32: return "i32";
+    case RUDA_F8E4M3: return "f8e4m3";
+    default: return "bf16";
+  }
+}
 
 std::string case_name(const char* op, uint32_t dtype, const Shape& sizes, const char* rest = "") {
   std::string name = std::string(op) + " " + name_of(dtype) + " ";
@@ -106,7 +114,8 @@ RUDA_BENCH(large_unary) {
   const struct {
     const char* name;
     uint32_t op;
-  } functions[] = {{"relu", RUDA_UNARY_RELU}, {"exp", RUDA_UNARY_EXP}, {"silu", RUDA_UNARY_SILU}};
+  } functions[] = {{"relu", RUDA_UNARY_RELU}, {"exp", RUDA_UNARY_EXP},     {"silu", RUDA_UNARY_SILU},
+                   {"gelu", RUDA_UNARY_GELU}, {"rsqrt", RUDA_UNARY_RSQRT}, {"sigmoid", RUDA_UNARY_SIGMOID}};
   for (const auto& f : functions)
     for (uint32_t dtype : {RUDA_BF16, RUDA_F32}) {
       const Shape shape{32 << 20};
@@ -125,17 +134,52 @@ RUDA_BENCH(large_unary) {
     }
 }
 
+RUDA_BENCH(large_binary) {
+  const struct {
+    const char* name;
+    uint32_t op, dtype;
+    bool scalar;
+  } cases[] = {
+      {"div", RUDA_BINARY_DIV, RUDA_BF16, false},         {"div", RUDA_BINARY_DIV, RUDA_F32, false},
+      {"maximum", RUDA_BINARY_MAXIMUM, RUDA_BF16, false}, {"less", RUDA_BINARY_LESS, RUDA_BF16, false},
+      {"less", RUDA_BINARY_LESS, RUDA_F32, false},        {"add", RUDA_BINARY_ADD, RUDA_I32, false},
+      {"add", RUDA_BINARY_ADD, RUDA_BF16, true},          {"add", RUDA_BINARY_ADD, RUDA_F32, true}};
+  for (const auto& c : cases) {
+    const Shape shape{32 << 20};
+    const uint32_t result = c.op == RUDA_BINARY_LESS ? uint32_t(RUDA_BOOL) : c.dtype;
+    OpRun op(env, "binary");
+    random_input(env, op, RUDA_BINARY_A, c.dtype, shape);
+    if (c.scalar)
+      op.bind_f64(RUDA_BINARY_SCALAR, 3);
+    else
+      random_input(env, op, RUDA_BINARY_B, c.dtype, shape);
+    op.output(RUDA_BINARY_Y, result, shape);
+    op.bench(case_name(c.name, c.dtype, shape, c.scalar ? " scalar" : ""),
+             double((c.scalar ? 1 : 2) * size_of(c.dtype) + size_of(result)) * double(count_of(shape)), 0,
+             [&](const ruda_plan_options* options, ruda_plan* out) {
+               ruda_binary_desc desc = RUDA_BINARY_DESC_INIT;
+               desc.options = options;
+               desc.op = c.op;
+               desc.a = op.desc(RUDA_BINARY_A);
+               desc.b = c.scalar ? nullptr : op.desc(RUDA_BINARY_B);
+               desc.y = op.desc(RUDA_BINARY_Y);
+               return ruda_binary_plan_create(env.context, &desc, out);
+             });
+  }
+}
+
 RUDA_BENCH(large_copies) {
   // A copy of dense memory is the driver's own: the ceiling of the others in the same run.
   const struct {
     uint32_t from, to;
     Shape shape;
     bool swapped;
-  } cases[] = {{RUDA_BF16, RUDA_BF16, {32 << 20}, false},  {RUDA_BF16, RUDA_BF16, {256 << 20}, false},
-               {RUDA_BF16, RUDA_BF16, {512 << 20}, false}, {RUDA_F32, RUDA_BF16, {16 << 20}, false},
-               {RUDA_BF16, RUDA_F32, {16 << 20}, false},   {RUDA_F32, RUDA_F32, {8192, 8192}, true},
-               {RUDA_F32, RUDA_BF16, {128 << 20}, false},  {RUDA_BF16, RUDA_F32, {128 << 20}, false},
-               {RUDA_BF16, RUDA_BF16, {16384, 8192}, true}};
+  } cases[] = {{RUDA_BF16, RUDA_BF16, {32 << 20}, false},   {RUDA_BF16, RUDA_BF16, {256 << 20}, false},
+               {RUDA_BF16, RUDA_BF16, {512 << 20}, false},  {RUDA_F32, RUDA_BF16, {16 << 20}, false},
+               {RUDA_BF16, RUDA_F32, {16 << 20}, false},    {RUDA_F32, RUDA_F32, {8192, 8192}, true},
+               {RUDA_F32, RUDA_BF16, {128 << 20}, false},   {RUDA_BF16, RUDA_F32, {128 << 20}, false},
+               {RUDA_I32, RUDA_F32, {32 << 20}, false},     {RUDA_F32, RUDA_I32, {32 << 20}, false},
+               {RUDA_F8E4M3, RUDA_BF16, {32 << 20}, false}, {RUDA_BF16, RUDA_BF16, {16384, 8192}, true}};
   for (const auto& c : cases) {
     OpRun op(env, "copy");
     random_input(env, op, RUDA_COPY_X, c.from, c.shape);

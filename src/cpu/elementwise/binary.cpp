@@ -14,12 +14,11 @@ namespace {
 
 static_assert(std::size(binary_rows) == binary_count);
 
-constexpr int64_t grain = 16384;      // elements a thread takes at least, for functions of one instruction
-constexpr int64_t slow_grain = 1024;  // for those of the C library
+constexpr int64_t grain = 16384;        // elements a thread takes at least, for functions of one instruction
+constexpr int64_t series_grain = 4096;  // for those of many, in vectors
+constexpr int64_t slow_grain = 1024;    // one element at a time
 
-// Functions without vectors.
-bool by_element(uint32_t op) { return op == RUDA_BINARY_POW || op == RUDA_BINARY_ATAN2; }
-
+// Functions of more than an instruction or two: vectors of F32, calls or divisions of other dtypes.
 bool is_slow(uint32_t op) {
   return op == RUDA_BINARY_POW || (op >= RUDA_BINARY_REMAINDER && op <= RUDA_BINARY_ATAN2);
 }
@@ -67,9 +66,10 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   s.row = dtype < row_vector_dtypes
               ? RUDA_ISA_PICK(BinaryRealTable, binary_real_table).rows[op - 1][dtype]
               : RUDA_ISA_PICK(BinaryIntTable, binary_int_table).rows[op - 1][dtype - row_vector_dtypes];
-  s.grain = is_slow(op) ? slow_grain : grain;
+  const bool by_element = is_slow(op) && dtype >= row_vector_dtypes;
+  s.grain = by_element ? slow_grain : is_slow(op) ? series_grain : grain;
   prep.note(std::string(binary_rows[op - 1].name) + ", " +
-            (by_element(op) ? "one element at a time" : isa_name(isa())));
+            (by_element ? "one element at a time" : isa_name(isa())));
   return nullptr;
 }
 
@@ -126,6 +126,7 @@ Verdict prepare(const Problem& p, Prepare& prep) {
   Layout scalar;
   operand_layouts(p, layouts, scalar);
   prep.state<Walk<3>>() = make_walk<3>({layouts[0], layouts[1], layouts[2]});
+  prep.note(std::string(binary_rows[p.as<ruda_binary_desc>().op - 1].name) + ", one element at a time");
   return nullptr;
 }
 

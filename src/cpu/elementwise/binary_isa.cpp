@@ -2,70 +2,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/scalar_math.hpp"
 #include "cpu/elementwise/binary_table.hpp"
+#include "cpu/simd/pairs.hpp"
 #include "cpu/simd/simd.hpp"
 
 namespace ruda::cpu::RUDA_ISA {
 namespace {
 
-// Functions that have no vector form: lane by lane.
-#define RUDA_LANES(word)                                                  \
-  RUDA_INLINE F32 word(F32 a, F32 b) {                                    \
-    F32 r;                                                                \
-    for (int i = 0; i < lanes; i++) r[i] = scalar_math::word(a[i], b[i]); \
-    return r;                                                             \
-  }
-RUDA_LANES(pow)
-RUDA_LANES(atan2)
-#undef RUDA_LANES
-
 // What follows from the quotient. Below 2^28 one of two floats lies 2^-24 or more from a whole number that it
 // is not, so rounded to a double it has the same whole part; that part times b, and the rest, are exact in a
 // double. Other quotients, infinite ones among them, go lane by lane.
-template <class Near, class Far>
-RUDA_INLINE F32 by_quotient(F32 a, F32 b, Near near, Far far) {
-  float x[lanes], y[lanes], r[lanes];
-  store(x, a), store(y, b);
-  int beyond = 0;
-  for (int i = 0; i < lanes; i++) {
-    const double q = double(x[i]) / double(y[i]);
-    const bool fits = q < 0x1p28 && q > -0x1p28;
-    const double taken = fits ? q : 0;
-    r[i] = near(x[i], y[i], taken, double(int32_t(taken)));
-    beyond |= !fits;
+template <class Near, class Last, class Far>
+RUDA_INLINE F32 by_quotient(F32 a, F32 b, Near near, Last last, Far far) {
+  const F64 x[2] = {widen_low(a), widen_high(a)}, y[2] = {widen_low(b), widen_high(b)};
+  const F64 q[2] = {x[0] / y[0], x[1] / y[1]};
+  F32 r = last(a, b, narrow(near(x[0], y[0], q[0], trunc(q[0])), near(x[1], y[1], q[1], trunc(q[1]))));
+  const Mask beyond = mask_not(less(abs(narrow(q[0], q[1])), set(0x1p28f)));
+  for (uint32_t left = mask_bits(beyond); left; left &= left - 1) {
+    const int i = __builtin_ctz(left);
+    r[i] = far(a[i], b[i]);
   }
-  if (beyond) [[unlikely]]
-    for (int i = 0; i < lanes; i++) {
-      const double q = double(x[i]) / double(y[i]);
-      if (!(q < 0x1p28 && q > -0x1p28)) r[i] = far(x[i], y[i]);
-    }
-  return load(r);
+  return r;
 }
 
-RUDA_INLINE float rest(float a, float b, double whole) {
-  const float r = whole == 0 ? a : float(double(a) - whole * double(b));
-  return __builtin_copysignf(r, a);
+RUDA_INLINE F64 rest(F64 x, F64 y, F64, F64 whole) {
+  return select((I64)(whole == set64(0)), x, x - whole * y);  // y may be infinite
 }
 RUDA_INLINE F32 fmod(F32 a, F32 b) {
   return by_quotient(
-      a, b, [](float x, float y, double, double whole) { return rest(x, y, whole); },
+      a, b, [](F64 x, F64 y, F64 q, F64 whole) { return rest(x, y, q, whole); },
+      [](F32 x, F32, F32 r) { return copysign(r, x); },
       [](float x, float y) { return scalar_math::fmod(x, y); });
 }
 RUDA_INLINE F32 floor_mod(F32 a, F32 b) {
   return by_quotient(
-      a, b,
-      [](float x, float y, double, double whole) {
-        const float r = rest(x, y, whole);
-        return __builtin_copysignf(r != 0 && (r < 0) != (y < 0) ? r + y : r, y);
+      a, b, [](F64 x, F64 y, F64 q, F64 whole) { return rest(x, y, q, whole); },
+      [](F32, F32 y, F32 r) {
+        const Mask other = less(bits(r) ^ bits(y), set_i32(0));  // signs
+        return copysign(select(mask_and(other, not_equal(r, zero())), r + y, r), y);
       },
       [](float x, float y) { return scalar_math::floor_mod(x, y); });
 }
 RUDA_INLINE F32 floor_div(F32 a, F32 b) {
   return by_quotient(
       a, b,
-      [](float x, float y, double q, double whole) {
-        const bool below = q == 0 && x != 0 && (x < 0) != (y < 0);  // of an infinite y
-        return __builtin_copysignf(float(whole > q || below ? whole - 1 : whole), float(q));
+      [](F64 x, F64 y, F64 q, F64 whole) {
+        // Of an infinite y the quotient is 0, and below 0 where the signs differ.
+        const I64 below = (I64)(q == set64(0)) & (I64)(x != set64(0)) & ((I64)x ^ (I64)y) >> 63;
+        return whole - select((I64)(whole > q) | below, set64(1), set64(0));
       },
+      [](F32 x, F32 y, F32 r) { return copysign(r, from_bits(bits(x) ^ bits(y))); },
       [](float x, float y) { return scalar_math::floor_div(x, y); });
 }
 

@@ -81,6 +81,7 @@ void elements(const Launch& l) {
 
 Verdict prepare(const Problem& p, Prepare& prep) {
   prep.state<Walk<2>>() = make_walk<2>({p[RUDA_UNARY_Y].layout.get(), p[RUDA_UNARY_X].layout.get()});
+  prep.note(std::string(unary_rows[p.as<ruda_unary_desc>().op - 1].name) + ", one element at a time");
   return nullptr;
 }
 

@@ -15,6 +15,7 @@ RUDA_INLINE F32 sign(F32 x) {
   return select(is_nan(x), x, select(equal(x, zero()), x, one));
 }
 RUDA_INLINE F32 relu(F32 x) { return select(less(x, zero()), zero(), x); }
+RUDA_INLINE F32 rsqrt(F32 x) { return 1.0f / sqrt(x); }
 RUDA_INLINE F32 tan(F32 x) {
   F32 s, c;
   sincos_reduced(x, s, c);

@@ -24,7 +24,13 @@ struct Axes {
   Walk<1> reduced;
   int64_t x_bytes, y_bytes;
   uint32_t op, y_dtype;
+  bool is_signed;  // x, of integers
 };
+
+bool is_unsigned(uint32_t dtype) {
+  return dtype == RUDA_U8 || dtype == RUDA_U16 || dtype == RUDA_U32 || dtype == RUDA_U64 ||
+         dtype == RUDA_BOOL;
+}
 
 Axes make_axes(const Problem& p) {
   const Layout &x = *p[RUDA_REDUCE_X].layout, &y = *p[RUDA_REDUCE_Y].layout;
@@ -53,6 +59,7 @@ Axes make_axes(const Problem& p) {
   a.y_bytes = dtype_info(y.dtype).block_bytes;
   a.op = d.op;
   a.y_dtype = y.dtype;
+  a.is_signed = !is_unsigned(x.dtype);
   return a;
 }
 
@@ -69,20 +76,44 @@ void write_float(const Axes& a, std::byte* y, double value, int64_t index) {
   }
 }
 
-ReduceValue start_of(uint32_t op) { return {reduce_start<double>(op), reduce_is_index(op) ? -1 : 0}; }
+// Integers wrap into the dtype of y.
+template <class W>
+void write_int(const Axes& a, std::byte* y, W value, int64_t index) {
+  static_assert(std::endian::native == std::endian::little, "the low bytes are kept");
+  if (reduce_is_index(a.op)) value = W(index);
+  if (a.y_dtype == RUDA_BOOL) value = value != W(0);
+  std::memcpy(y, &value, size_t(a.y_bytes));
+}
 
-// `b` comes after `a`.
-void join(uint32_t op, ReduceValue& a, const ReduceValue& b) {
+void write(const Axes& a, std::byte* y, const ReduceValue& r) { write_float(a, y, r.value, r.index); }
+void write(const Axes& a, std::byte* y, const ReduceInt& r) { write_int(a, y, r.value, r.index); }
+
+// What no elements give.
+template <class Joined>
+Joined start_of(const Axes& a) {
+  const int64_t index = reduce_is_index(a.op) ? -1 : 0;
+  if constexpr (std::is_same_v<Joined, ReduceValue>)
+    return {reduce_start<double>(a.op), index};
+  else
+    return {a.is_signed ? reduce_start<int64_t>(a.op) : int64_t(reduce_start<uint64_t>(a.op)), index};
+}
+
+// `b` comes after `a`. W is what the values are compared as.
+template <class W, class Joined>
+void join_as(uint32_t op, Joined& a, const Joined& b) {
   if (!reduce_is_index(op))
-    a.value = reduce_join(op, a.value, b.value);
-  else if (a.index < 0 || reduce_beats(op, b.value, a.value))
+    a.value = decltype(a.value)(reduce_join(op, W(a.value), W(b.value)));
+  else if (a.index < 0 || reduce_beats(op, W(b.value), W(a.value)))
     a = b;
 }
-
-int vector_index(uint32_t dtype) {
-  const int index = row_dtype_index(dtype);
-  return index >= 0 && index < row_vector_dtypes ? index : -1;
+void join(const Axes& a, ReduceValue& before, const ReduceValue& after) {
+  join_as<double>(a.op, before, after);
 }
+void join(const Axes& a, ReduceInt& before, const ReduceInt& after) {
+  a.is_signed ? join_as<int64_t>(a.op, before, after) : join_as<uint64_t>(a.op, before, after);
+}
+
+constexpr int f64_index = row_vector_dtypes;  // behind F32, F16 and BF16; integers follow
 
 namespace dense_rows {
 
@@ -94,11 +125,13 @@ struct State {
 };
 
 Verdict prepare(const Problem& p, Prepare& prep) {
-  const int dtype = vector_index(p[RUDA_REDUCE_X].dtype());
-  if (dtype < 0) return "no vectors for the dtype";
+  const int dtype = row_dtype_index(p[RUDA_REDUCE_X].dtype());
+  if (dtype < 0 || dtype > f64_index) return "integers";
   State& s = prep.state<State>();
   s.axes = make_axes(p);
-  s.row = RUDA_ISA_PICK(ReduceTable, reduce_table).row[s.axes.op - 1][dtype];
+  const uint32_t op = s.axes.op;
+  s.row = dtype == f64_index ? RUDA_ISA_PICK(ReduceF64Table, reduce_f64_table).row[op - 1]
+                             : RUDA_ISA_PICK(ReduceTable, reduce_table).row[op - 1][dtype];
   s.spans = (s.axes.reduced.elements + span_elements - 1) / span_elements;
   if (s.spans > 1) s.partial = prep.book<ReduceValue>(s.axes.kept.elements * s.spans);
   prep.note(std::string(reduce_rows[s.axes.op - 1].name) + ", " + isa_name(isa()));
@@ -110,7 +143,7 @@ void join_span(const State& s, const std::byte* x, int64_t begin, int64_t end, R
   const int64_t step = a.reduced.step(0);
   if (begin == end) return;
   walk_range(a.reduced, begin, end, [&](const int64_t* at, int64_t count) {
-    alignas(64) std::byte buffer[reduce_piece * 4];
+    alignas(64) std::byte buffer[reduce_piece * sizeof(double)];
     for (int64_t i = 0; i < count; i += reduce_piece) {
       const int64_t n = std::min<int64_t>(count - i, reduce_piece);
       const std::byte* piece = x + (at[0] + i * step) * a.x_bytes;
@@ -134,10 +167,9 @@ void run(const Launch& l) {
     walk_parallel(l, a.kept, std::max<int64_t>(1, grain / std::max<int64_t>(count, 1)),
                   [&](const int64_t* at, int64_t outputs) {
                     for (int64_t i = 0; i < outputs; ++i) {
-                      ReduceValue joined = start_of(a.op);
+                      auto joined = start_of<ReduceValue>(a);
                       join_span(s, x + (at[1] + i * a.kept.step(1)) * a.x_bytes, 0, count, joined);
-                      write_float(a, y + (at[0] + i * a.kept.step(0)) * a.y_bytes, joined.value,
-                                  joined.index);
+                      write(a, y + (at[0] + i * a.kept.step(0)) * a.y_bytes, joined);
                     }
                   });
     return;
@@ -147,7 +179,7 @@ void run(const Launch& l) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t output = task / s.spans, from = task % s.spans * span_elements;
       walk_range(a.kept, output, output + 1, [&](const int64_t* at, int64_t) {
-        ReduceValue joined = start_of(a.op);
+        auto joined = start_of<ReduceValue>(a);
         join_span(s, x + at[1] * a.x_bytes, from, std::min(from + span_elements, count), joined);
         partial[task] = joined;
       });
@@ -155,10 +187,9 @@ void run(const Launch& l) {
   });
   for (int64_t output = 0; output < a.kept.elements; ++output) {
     ReduceValue joined = partial[output * s.spans];
-    for (int64_t i = 1; i < s.spans; ++i) join(a.op, joined, partial[output * s.spans + i]);
-    walk_range(a.kept, output, output + 1, [&](const int64_t* at, int64_t) {
-      write_float(a, y + at[0] * a.y_bytes, joined.value, joined.index);
-    });
+    for (int64_t i = 1; i < s.spans; ++i) join(a, joined, partial[output * s.spans + i]);
+    walk_range(a.kept, output, output + 1,
+               [&](const int64_t* at, int64_t) { write(a, y + at[0] * a.y_bytes, joined); });
   }
 }
 
@@ -166,59 +197,73 @@ void run(const Launch& l) {
 
 namespace columns {
 
+enum class Values { floats, doubles, integers };
+
 struct State {
   Axes axes;
   ReduceColumns columns;
+  Values values;
   int64_t tiles, blocks;  // of the columns, of the reduced elements
   WorkspaceSlot value, index;
 };
 
 Verdict prepare(const Problem& p, Prepare& prep) {
-  const int dtype = vector_index(p[RUDA_REDUCE_X].dtype());
-  if (dtype < 0) return "no vectors for the dtype";
   State& s = prep.state<State>();
   s.axes = make_axes(p);
   const Axes& a = s.axes;
   if (a.kept.elements == 0 || a.reduced.elements == 0) return "no elements";
   if (a.reduced.step(0) == 1 && a.reduced.elements > 1) return "the reduced axis is dense";
   if (a.kept.step(1) != 1 || a.kept.cols() < 4) return "fewer than 4 columns side by side";
-  s.columns = RUDA_ISA_PICK(ReduceTable, reduce_table).columns[a.op - 1][dtype];
+  const int dtype = row_dtype_index(p[RUDA_REDUCE_X].dtype());
+  if (dtype < f64_index) {
+    s.values = Values::floats;
+    s.columns = RUDA_ISA_PICK(ReduceTable, reduce_table).columns[a.op - 1][dtype];
+  } else if (dtype == f64_index) {
+    s.values = Values::doubles;
+    s.columns = RUDA_ISA_PICK(ReduceF64Table, reduce_f64_table).columns[a.op - 1];
+  } else {
+    s.values = Values::integers;
+    s.columns = RUDA_ISA_PICK(ReduceIntTable, reduce_int_table).columns[a.op - 1][dtype - f64_index - 1];
+  }
   s.tiles = (a.kept.cols() + reduce_columns - 1) / reduce_columns;
   s.blocks = (a.reduced.elements + reduce_rows_block - 1) / reduce_rows_block;
   if (s.blocks > 1) {
-    s.value = prep.book<float>(a.kept.elements * s.blocks);
-    if (reduce_is_index(a.op)) s.index = prep.book<int64_t>(a.kept.elements * s.blocks);
+    const int64_t count = a.kept.elements * s.blocks;
+    s.value = s.values == Values::floats ? prep.book<float>(count) : prep.book<int64_t>(count);
+    if (reduce_is_index(a.op)) s.index = prep.book<int64_t>(count);
   }
   prep.note(std::string(reduce_rows[a.op - 1].name) + ", " + isa_name(isa()));
   return nullptr;
 }
 
-// One tile of columns over one block of reduced elements.
-void join_block(const State& s, const std::byte* x, int64_t begin, int64_t cols, float* value,
-                int64_t* index) {
+// One tile of columns over one block of reduced elements. V is a value between blocks, Joined one of all.
+template <class V, class Joined>
+void join_block(const State& s, const std::byte* x, int64_t begin, int64_t cols, V* value, int64_t* index) {
   const Axes& a = s.axes;
   const bool is_index = reduce_is_index(a.op);
   const int64_t end = std::min<int64_t>(begin + reduce_rows_block, a.reduced.elements), start = begin;
-  std::fill_n(value, cols, float(start_of(a.op).value));
+  std::fill_n(value, cols, V(start_of<Joined>(a).value));
   walk_range(a.reduced, begin, end, [&](const int64_t* at, int64_t rows) {
     const std::byte* from = x + at[0] * a.x_bytes;
     if (!is_index || begin == start) {
       s.columns(from, a.reduced.step(0), rows, cols, begin, value, index);
     } else {
-      float more[reduce_columns];
+      V more[reduce_columns];
       int64_t more_index[reduce_columns];
       s.columns(from, a.reduced.step(0), rows, cols, begin, more, more_index);
       for (int64_t c = 0; c < cols; ++c) {
-        if (!reduce_beats(a.op, more[c], value[c])) continue;
-        value[c] = more[c];
-        index[c] = more_index[c];
+        Joined joined{value[c], index[c]};
+        join(a, joined, {more[c], more_index[c]});
+        value[c] = V(joined.value);
+        index[c] = joined.index;
       }
     }
     begin += rows;
   });
 }
 
-void run(const Launch& l) {
+template <class V, class Joined>
+void run_as(const Launch& l) {
   const State& s = l.state<State>();
   const Axes& a = s.axes;
   const auto* x = l.ptr<const std::byte>(RUDA_REDUCE_X);
@@ -227,7 +272,7 @@ void run(const Launch& l) {
   const bool is_index = reduce_is_index(a.op);
   const int64_t task_elements =
       std::min<int64_t>(a.reduced.elements, reduce_rows_block) * std::min<int64_t>(all_cols, reduce_columns);
-  float* values = l.at<float>(s.value);
+  V* values = l.at<V>(s.value);
   int64_t* indices = l.at<int64_t>(s.index);
   // Where tile t of row o lies among the kept elements.
   const auto tile_of = [&](int64_t o, int64_t t, auto&& f) {
@@ -240,15 +285,16 @@ void run(const Launch& l) {
         for (int64_t task = begin; task < end; ++task) {
           const int64_t block = task % s.blocks, t = task / s.blocks % s.tiles, o = task / s.blocks / s.tiles;
           tile_of(o, t, [&](const int64_t* at, int64_t cols) {
-            float own_value[reduce_columns];
+            V own_value[reduce_columns];
             int64_t own_index[reduce_columns];
             const int64_t place = (o * s.blocks + block) * all_cols + t * reduce_columns;
-            float* value = s.blocks > 1 ? values + place : own_value;
+            V* value = s.blocks > 1 ? values + place : own_value;
             int64_t* index = s.blocks > 1 && is_index ? indices + place : own_index;
-            join_block(s, x + at[1] * a.x_bytes, block * reduce_rows_block, cols, value, index);
+            join_block<V, Joined>(s, x + at[1] * a.x_bytes, block * reduce_rows_block, cols, value, index);
             if (s.blocks > 1) return;
             for (int64_t c = 0; c < cols; ++c)
-              write_float(a, y + (at[0] + c * a.kept.step(0)) * a.y_bytes, value[c], is_index ? index[c] : 0);
+              write(a, y + (at[0] + c * a.kept.step(0)) * a.y_bytes,
+                    Joined{value[c], is_index ? index[c] : 0});
           });
         }
       });
@@ -258,19 +304,26 @@ void run(const Launch& l) {
              for (int64_t task = begin; task < end; ++task) {
                const int64_t t = task % s.tiles, o = task / s.tiles;
                tile_of(o, t, [&](const int64_t* at, int64_t cols) {
-                 ReduceValue joined[reduce_columns];
-                 std::fill_n(joined, cols, start_of(a.op));
+                 Joined joined[reduce_columns];
+                 std::fill_n(joined, cols, start_of<Joined>(a));
                  for (int64_t block = 0; block < s.blocks; ++block) {
                    const int64_t place = (o * s.blocks + block) * all_cols + t * reduce_columns;
                    for (int64_t c = 0; c < cols; ++c)
-                     join(a.op, joined[c], {double(values[place + c]), is_index ? indices[place + c] : 0});
+                     join(a, joined[c], {values[place + c], is_index ? indices[place + c] : 0});
                  }
                  for (int64_t c = 0; c < cols; ++c)
-                   write_float(a, y + (at[0] + c * a.kept.step(0)) * a.y_bytes, joined[c].value,
-                               joined[c].index);
+                   write(a, y + (at[0] + c * a.kept.step(0)) * a.y_bytes, joined[c]);
                });
              }
            });
+}
+
+void run(const Launch& l) {
+  switch (l.state<State>().values) {
+    case Values::floats: return run_as<float, ReduceValue>(l);
+    case Values::doubles: return run_as<double, ReduceValue>(l);
+    case Values::integers: return run_as<int64_t, ReduceInt>(l);
+  }
 }
 
 }  // namespace columns
@@ -282,50 +335,23 @@ struct State {
   ReduceIntRow row;
   int64_t spans;  // parts of one reduction
   WorkspaceSlot partial;
-  ReduceInt start;
-  bool is_signed;
 };
 
-bool is_unsigned(uint32_t dtype) {
-  return dtype == RUDA_U8 || dtype == RUDA_U16 || dtype == RUDA_U32 || dtype == RUDA_U64 ||
-         dtype == RUDA_BOOL;
-}
-
 Verdict prepare(const Problem& p, Prepare& prep) {
-  const uint32_t dtype = p[RUDA_REDUCE_X].dtype();
-  const int index = row_dtype_index(dtype) - (row_vector_dtypes + 1);
+  const int index = row_dtype_index(p[RUDA_REDUCE_X].dtype()) - (f64_index + 1);
   if (index < 0) return "floats";
   State& s = prep.state<State>();
   s.axes = make_axes(p);
   if (s.axes.reduced.elements > 1 && s.axes.reduced.step(0) != 1) return "the reduced axis has gaps";
   s.row = RUDA_ISA_PICK(ReduceIntTable, reduce_int_table).row[s.axes.op - 1][index];
-  s.is_signed = !is_unsigned(dtype);
-  s.start = {s.is_signed ? reduce_start<int64_t>(s.axes.op) : int64_t(reduce_start<uint64_t>(s.axes.op)),
-             reduce_is_index(s.axes.op) ? -1 : 0};
   s.spans = (s.axes.reduced.elements + span_elements - 1) / span_elements;
   if (s.spans > 1) s.partial = prep.book<ReduceInt>(s.axes.kept.elements * s.spans);
   prep.note(std::string(reduce_rows[s.axes.op - 1].name) + ", " + isa_name(isa()));
   return nullptr;
 }
 
-// `b` comes after `a`.
-template <class W>
-void join(uint32_t op, ReduceInt& a, const ReduceInt& b) {
-  if (!reduce_is_index(op))
-    a.value = int64_t(reduce_join(op, W(a.value), W(b.value)));
-  else if (a.index < 0 || reduce_beats(op, W(b.value), W(a.value)))
-    a = b;
-}
-
-// Integers wrap into the dtype of y.
-void write(const Axes& a, std::byte* y, const ReduceInt& joined) {
-  int64_t value = reduce_is_index(a.op) ? joined.index : joined.value;
-  if (a.y_dtype == RUDA_BOOL) value = value != 0;
-  std::memcpy(y, &value, size_t(a.y_bytes));
-}
-
 ReduceInt join_span(const State& s, const std::byte* x, int64_t begin, int64_t end) {
-  ReduceInt joined = s.start;
+  auto joined = start_of<ReduceInt>(s.axes);
   if (begin < end)
     walk_range(s.axes.reduced, begin, end, [&](const int64_t* at, int64_t count) {
       s.row(x + at[0] * s.axes.x_bytes, count, begin, &joined);
@@ -359,9 +385,7 @@ void run(const Launch& l) {
   if (spans == 1) return;
   for (int64_t output = 0; output < a.kept.elements; ++output) {
     ReduceInt joined = partial[output * spans];
-    for (int64_t i = 1; i < spans; ++i)
-      s.is_signed ? join<int64_t>(a.op, joined, partial[output * spans + i])
-                  : join<uint64_t>(a.op, joined, partial[output * spans + i]);
+    for (int64_t i = 1; i < spans; ++i) join(a, joined, partial[output * spans + i]);
     walk_range(a.kept, output, output + 1,
                [&](const int64_t* at, int64_t) { write(a, y + at[0] * a.y_bytes, joined); });
   }
@@ -404,18 +428,6 @@ void join_any(uint32_t op, const T* x, int64_t step, int64_t count, int64_t firs
   }
 }
 
-// Integers wrap into the dtype of y.
-template <class W>
-void write(const Axes& a, std::byte* y, W value, int64_t index) {
-  if constexpr (std::is_floating_point_v<W>) {
-    write_float(a, y, value, index);
-  } else {
-    if (reduce_is_index(a.op)) value = W(index);
-    if (a.y_dtype == RUDA_BOOL) value = value != W(0);
-    std::memcpy(y, &value, size_t(a.y_bytes));
-  }
-}
-
 template <class T, class W>
 void outputs(const Launch& l) {
   const auto& a = l.state<Axes>();
@@ -433,13 +445,16 @@ void outputs(const Launch& l) {
                         join_any(a.op, from + piece[0], step, n, first, joined);
                         first += n;
                       });
-                    write(a, y + (at[0] + i * a.kept.step(0)) * a.y_bytes, joined.value, joined.index);
+                    std::byte* to = y + (at[0] + i * a.kept.step(0)) * a.y_bytes;
+                    if constexpr (std::is_floating_point_v<W>)
+                      write_float(a, to, joined.value, joined.index);
+                    else
+                      write_int(a, to, joined.value, joined.index);
                   }
                 });
 }
 
 Verdict prepare(const Problem& p, Prepare& prep) {
-  static_assert(std::endian::native == std::endian::little, "write() keeps the low bytes");
   prep.state<Axes>() = make_axes(p);
   return nullptr;
 }

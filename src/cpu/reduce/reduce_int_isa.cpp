@@ -1,4 +1,5 @@
-// src/cpu/reduce/reduce_int_isa.cpp - reductions of dense integers, in loops that compilers make vectors of.
+// src/cpu/reduce/reduce_int_isa.cpp - reductions of integers, in rows or in columns side by side, in loops that
+// compilers make vectors of.
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/reduce/reduce_table.hpp"
 #include "cpu/simd/vec.hpp"
@@ -8,10 +9,16 @@ namespace {
 
 // Sums and products wrap, so they may be taken in unsigned 64-bit lanes, in any order.
 struct Sum {
-  RUDA_INLINE uint64_t join(uint64_t a, uint64_t b) { return a + b; }
+  template <class W>
+  RUDA_INLINE W join(W a, W b) {
+    return a + b;
+  }
 };
 struct Prod {
-  RUDA_INLINE uint64_t join(uint64_t a, uint64_t b) { return a * b; }
+  template <class W>
+  RUDA_INLINE W join(W a, W b) {
+    return a * b;
+  }
 };
 template <class T, class Op>
 void wrapping(const void* x_data, int64_t count, int64_t, ReduceInt* joined) {
@@ -92,6 +99,130 @@ void truth(const void* x_data, int64_t count, int64_t, ReduceInt* joined) {
   if (found) joined->value = all ? 0 : 1;
 }
 
+// ---- columns side by side; at most 256 rows, so that narrow sums and the rows' numbers fit
+
+static_assert(reduce_rows_block <= 256);
+
+template <class T>
+struct Unsigned {
+  using Type = T;
+};
+template <>
+struct Unsigned<int8_t> {
+  using Type = uint8_t;
+};
+template <>
+struct Unsigned<int16_t> {
+  using Type = uint16_t;
+};
+template <>
+struct Unsigned<int32_t> {
+  using Type = uint32_t;
+};
+
+// W: what holds the result of a block, 32 bits for the sums of 8 and 16.
+template <class T, class Op, class W>
+RUDA_INLINE void wrapping_columns_in(const T* x, int64_t row_stride, int64_t rows, int64_t cols,
+                                     int64_t* value) {
+  W joined[reduce_columns];
+  for (int64_t c = 0; c < cols; c++) joined[c] = (W)x[c];
+  int64_t r = 1;
+  for (; r + 4 <= rows; r += 4) {
+    const T *one = x + r * row_stride, *two = one + row_stride, *three = two + row_stride,
+            *four = three + row_stride;
+    for (int64_t c = 0; c < cols; c++) {
+      const W a = Op::join((W)one[c], (W)two[c]), b = Op::join((W)three[c], (W)four[c]);
+      joined[c] = Op::join(joined[c], Op::join(a, b));
+    }
+  }
+  for (; r < rows; r++) {
+    const T* one = x + r * row_stride;
+    for (int64_t c = 0; c < cols; c++) joined[c] = Op::join(joined[c], (W)one[c]);
+  }
+  for (int64_t c = 0; c < cols; c++)
+    value[c] = (int64_t)Op::join((uint64_t)value[c], (uint64_t)(int64_t)joined[c]);
+}
+template <class T, class Op>
+void wrapping_columns(const void* x_data, int64_t row_stride, int64_t rows, int64_t cols, int64_t,
+                      void* value, int64_t*) {
+  const T* x = static_cast<const T*>(x_data);
+  if constexpr (sizeof(T) < 4 && __is_same(Op, Sum))
+    wrapping_columns_in<T, Op, int32_t>(x, row_stride, rows, cols, static_cast<int64_t*>(value));
+  else
+    wrapping_columns_in<T, Op, uint64_t>(x, row_stride, rows, cols, static_cast<int64_t*>(value));
+}
+
+template <class T, class Op>
+void extreme_columns(const void* x_data, int64_t row_stride, int64_t rows, int64_t cols, int64_t,
+                     void* values, int64_t*) {
+  const T* x = static_cast<const T*>(x_data);
+  T best[reduce_columns];
+  for (int64_t c = 0; c < cols; c++) best[c] = x[c];
+  for (int64_t r = 1; r < rows; r++) {
+    const T* row = x + r * row_stride;
+    for (int64_t c = 0; c < cols; c++) best[c] = Op::beats(row[c], best[c]) ? row[c] : best[c];
+  }
+  int64_t* value = static_cast<int64_t*>(values);
+  for (int64_t c = 0; c < cols; c++)
+    if (wide_beats<T, Op>((int64_t)best[c], value[c])) value[c] = (int64_t)best[c];
+}
+
+template <class T, class Op>
+void place_columns(const void* x_data, int64_t row_stride, int64_t rows, int64_t cols, int64_t first,
+                   void* values, int64_t* index) {
+  using Number = typename Unsigned<T>::Type;
+  const T* x = static_cast<const T*>(x_data);
+  T best[reduce_columns];
+  Number place[reduce_columns];
+  for (int64_t c = 0; c < cols; c++) best[c] = x[c], place[c] = 0;
+  for (int64_t r = 1; r < rows; r++) {
+    const T* row = x + r * row_stride;
+    const Number number = (Number)r;
+    for (int64_t c = 0; c < cols; c++) {
+      const bool taken = Op::beats(row[c], best[c]);
+      best[c] = taken ? row[c] : best[c];
+      place[c] = taken ? number : place[c];
+    }
+  }
+  int64_t* value = static_cast<int64_t*>(values);
+  for (int64_t c = 0; c < cols; c++) value[c] = (int64_t)best[c], index[c] = first + (int64_t)place[c];
+}
+
+// |x| of fewer than 64 bits is taken without a sign, so that that of the lowest number fits; of the lowest I64
+// it wraps to itself.
+template <class T>
+void max_abs_columns(const void* x_data, int64_t row_stride, int64_t rows, int64_t cols, int64_t,
+                     void* values, int64_t*) {
+  using Size = typename Unsigned<T>::Type;
+  const T* x = static_cast<const T*>(x_data);
+  Size best[reduce_columns];
+  for (int64_t c = 0; c < cols; c++) best[c] = Wide<Size>::is_signed ? (Size)INT64_MIN : 0;
+  for (int64_t r = 0; r < rows; r++) {
+    const T* row = x + r * row_stride;
+    for (int64_t c = 0; c < cols; c++) {
+      const Size size = Wide<T>::is_signed && row[c] < 0 ? (Size)(0 - (uint64_t)row[c]) : (Size)row[c];
+      best[c] = best[c] < size ? size : best[c];
+    }
+  }
+  int64_t* value = static_cast<int64_t*>(values);
+  for (int64_t c = 0; c < cols; c++)
+    if (Wide<T>::less(value[c], (int64_t)best[c])) value[c] = (int64_t)best[c];
+}
+
+template <class T, bool all>
+void truth_columns(const void* x_data, int64_t row_stride, int64_t rows, int64_t cols, int64_t, void* values,
+                   int64_t*) {
+  const T* x = static_cast<const T*>(x_data);
+  T found[reduce_columns] = {};
+  for (int64_t r = 0; r < rows; r++) {
+    const T* row = x + r * row_stride;
+    for (int64_t c = 0; c < cols; c++) found[c] = (T)(found[c] | (all ? (T)(row[c] == 0) : row[c]));
+  }
+  int64_t* value = static_cast<int64_t*>(values);
+  for (int64_t c = 0; c < cols; c++)
+    if (found[c]) value[c] = all ? 0 : 1;
+}
+
 #define RUDA_TYPES(f, ...)                                                                               \
   {                                                                                                      \
     f<int8_t __VA_ARGS__>, f<uint8_t __VA_ARGS__>, f<int16_t __VA_ARGS__>, f<uint16_t __VA_ARGS__>,      \
@@ -112,6 +243,16 @@ extern const ReduceIntTable reduce_int_table{{RUDA_TYPES(wrapping, RUDA_WITH(Sum
                                               RUDA_TYPES(place, RUDA_WITH(Max)),
                                               RUDA_TYPES(place, RUDA_WITH(Min)),
                                               RUDA_TYPES(truth, RUDA_WITH(false)),
-                                              RUDA_TYPES(truth, RUDA_WITH(true))}};
+                                              RUDA_TYPES(truth, RUDA_WITH(true))},
+                                             {RUDA_TYPES(wrapping_columns, RUDA_WITH(Sum)),
+                                              {},
+                                              RUDA_TYPES(wrapping_columns, RUDA_WITH(Prod)),
+                                              RUDA_TYPES(extreme_columns, RUDA_WITH(Max)),
+                                              RUDA_TYPES(extreme_columns, RUDA_WITH(Min)),
+                                              RUDA_TYPES(max_abs_columns, RUDA_NONE),
+                                              RUDA_TYPES(place_columns, RUDA_WITH(Max)),
+                                              RUDA_TYPES(place_columns, RUDA_WITH(Min)),
+                                              RUDA_TYPES(truth_columns, RUDA_WITH(false)),
+                                              RUDA_TYPES(truth_columns, RUDA_WITH(true))}};
 
 }  // namespace ruda::cpu::RUDA_ISA

@@ -1,4 +1,4 @@
-// src/cpu/reduce/reduce_isa.cpp - vector kernels of the reductions: dense rows, and columns side by side.
+// src/cpu/reduce/reduce_isa.cpp - vector kernels of the reductions of F32 and narrower floats: dense rows, and columns side by side.
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/reduce/reduce_table.hpp"
 #include "cpu/simd/simd.hpp"
@@ -106,9 +106,10 @@ void row_index(const void* x_data, int64_t count, int64_t first_index, ReduceVal
 }
 
 template <class T, class Op>
-void columns(const void* x_data, int64_t row_stride, int64_t rows, int64_t cols, int64_t, float* value,
+void columns(const void* x_data, int64_t row_stride, int64_t rows, int64_t cols, int64_t, void* values,
              int64_t*) {
   const T* x = static_cast<const T*>(x_data);
+  float* value = static_cast<float*>(values);
   int64_t r = 0;
   for (; r + 4 <= rows; r += 4) {
     const T* at = x + r * row_stride;
@@ -136,8 +137,9 @@ void columns(const void* x_data, int64_t row_stride, int64_t rows, int64_t cols,
 
 template <class T, class Op>
 void columns_index(const void* x_data, int64_t row_stride, int64_t rows, int64_t cols, int64_t first_row,
-                   float* value, int64_t* index) {
+                   void* values, int64_t* index) {
   const T* x = static_cast<const T*>(x_data);
+  float* value = static_cast<float*>(values);
   for (int64_t c = 0; c < cols; c += lanes) {
     const int n = cols - c < lanes ? int(cols - c) : lanes;
     F32 best = load(x + c, n);

@@ -21,9 +21,10 @@ constexpr int reduce_rows_block = 256;
 // Joins `count` (at most reduce_piece) dense elements, the first of which has number `first`.
 using ReduceRow = void (*)(const void* x, int64_t count, int64_t first, ReduceValue* joined);
 // Joins `rows` (at most reduce_rows_block) rows of `cols` (at most reduce_columns) dense elements, the first
-// row having number `first`, into value[c] and, for indices, index[c].
+// row having number `first`, into value[c]; functions that give an index write value[c] and index[c]. A value is
+// a float, of F64 a double, of integers 64 bits.
 using ReduceColumns = void (*)(const void* x, int64_t row_stride, int64_t rows, int64_t cols, int64_t first,
-                               float* value, int64_t* index);
+                               void* value, int64_t* index);
 
 // First index: code - 1. Second: F32, F16, BF16.
 struct ReduceTable {
@@ -31,7 +32,13 @@ struct ReduceTable {
   ReduceColumns columns[reduce_count][3];
 };
 
+struct ReduceF64Table {
+  ReduceRow row[reduce_count];
+  ReduceColumns columns[reduce_count];
+};
+
 RUDA_ISA_TABLE(ReduceTable, reduce_table)
+RUDA_ISA_TABLE(ReduceF64Table, reduce_f64_table)
 
 // As ReduceValue, of integers; of unsigned ones `value` holds the bits.
 struct ReduceInt {
@@ -44,6 +51,7 @@ using ReduceIntRow = void (*)(const void* x, int64_t count, int64_t first, Reduc
 // First index: code - 1. Second: I8, U8, I16, U16, I32, U32, I64, U64.
 struct ReduceIntTable {
   ReduceIntRow row[reduce_count][8];
+  ReduceColumns columns[reduce_count][8];
 };
 
 RUDA_ISA_TABLE(ReduceIntTable, reduce_int_table)

@@ -170,7 +170,8 @@ void verify_real(const std::string& kernel, uint32_t op, uint32_t dtype, const V
 Values operands_of(Env& env, uint32_t op, int64_t count, bool second) {
   Values v = env.normal(count, 2.0);
   for (double& x : v) {
-    if (op == RUDA_BINARY_POW && !second) x = std::fabs(x);
+    if (op == RUDA_BINARY_POW && !second && env.integer(0, 1)) x = std::fabs(x);
+    if (op == RUDA_BINARY_POW && second && env.integer(0, 1)) x = std::nearbyint(x);
     if ((op == RUDA_BINARY_FLOOR_DIV || is_compare(op)) && env.integer(0, 3)) x = double(env.integer(-4, 4));
     if (op == RUDA_BINARY_FLOOR_DIV && second && x == 0) x = 1;
   }
@@ -228,6 +229,13 @@ RUDA_TEST(binary_long_rows) {
   }
 }
 
+// Several blocks of a GPU, whole pieces and not.
+RUDA_TEST(binary_dense) {
+  for (uint32_t op = 1; op <= last_op; ++op)
+    for (uint32_t dtype : {RUDA_F32, RUDA_F16, RUDA_BF16, RUDA_F64})
+      if (takes_real(op)) check_real(env, op, dtype, {8191}, {8191}, {8191});
+}
+
 RUDA_TEST(binary_broadcast) {
   for (uint32_t op : {RUDA_BINARY_SUB, RUDA_BINARY_DIV, RUDA_BINARY_LESS, RUDA_BINARY_ATAN2})
     for (uint32_t dtype : {RUDA_F32, RUDA_BF16, RUDA_F64}) {
@@ -236,6 +244,8 @@ RUDA_TEST(binary_broadcast) {
       check_real(env, op, dtype, {7, 33}, {7, 1}, {7, 33});
       check_real(env, op, dtype, {7, 1}, {1, 600}, {7, 600});
       check_real(env, op, dtype, {7, 33}, {}, {7, 33});
+      check_real(env, op, dtype, {7, 64}, {64}, {7, 64});
+      check_real(env, op, dtype, {7, 1}, {7, 64}, {7, 64});
       check_real(env, op, dtype, {}, {}, {});
       check_real(env, op, dtype, {2, 1, 5, 1}, {3, 1, 65}, {2, 3, 5, 65});
       check_real(env, op, dtype, {1}, {0, 4}, {0, 4});
@@ -264,7 +274,7 @@ RUDA_TEST(binary_integers) {
       for (Wide x : edges)
         for (Wide z : edges)
           if (x >= low && z >= low) a.push_back(x), b.push_back(z);
-      for (int i = 0; i < 500; ++i) {
+      for (int i = 0; i < 5000; ++i) {
         a.push_back(wrap(t, Wide(env.random()) * 3));
         const bool small = i % 2;
         b.push_back(small ? Wide(env.integer(0, 9)) : wrap(t, Wide(env.random())));
@@ -290,12 +300,16 @@ RUDA_TEST(binary_bool) {
   for (uint32_t op = 1; op <= last_op; ++op) {
     if (!takes_bool(op)) continue;
     OpRun run(env, "binary");
-    run.input(A, RUDA_BOOL, {4}, {0, 0, 1, 1});
-    run.input(B, RUDA_BOOL, {4}, {0, 1, 0, 1});
-    run.output(Y, RUDA_BOOL, {4});
-    Values expected;
+    constexpr int64_t count = 5003;
+    Values a, b, expected;
     const IntType t{RUDA_BOOL, 8, false};
-    for (int i = 0; i < 4; ++i) expected.push_back(double(int_oracle(op, t, i / 2, i % 2)));
+    for (int i = 0; i < count; ++i) {
+      a.push_back(i / 2 % 2), b.push_back(i % 2);
+      expected.push_back(double(int_oracle(op, t, i / 2 % 2, i % 2)));
+    }
+    run.input(A, RUDA_BOOL, {count}, a);
+    run.input(B, RUDA_BOOL, {count}, b);
+    run.output(Y, RUDA_BOOL, {count});
     run.each_kernel(creator(env, run, op), [&](const std::string& kernel) {
       check_close(kernel.c_str(), run.read(Y), expected, [](size_t) { return 0.0; });
     });
@@ -399,12 +413,42 @@ RUDA_TEST(binary_signs_of_zeros) {
     }
 }
 
+// What explain says in brackets behind the kernel's name.
+RUDA_TEST(binary_explains_its_way) {
+  if (env.settings.backend == RUDA_BACKEND_CUDA) throw Skip("the text is that of the CPU");
+  const auto way_of = [&](uint32_t op, uint32_t dtype) {
+    OpRun run(env, "binary");
+    run.input(A, dtype, {8}, Values(8, 1));
+    run.input(B, dtype, {8}, Values(8, 1));
+    run.output(Y, is_compare(op) ? uint32_t(RUDA_BOOL) : dtype, {8});
+    ruda_plan plan = nullptr;
+    MUST(creator(env, run, op)(nullptr, &plan));
+    char text[1000];
+    MUST(ruda_plan_explain(plan, text, sizeof text, nullptr));
+    ruda_release(plan);
+    const std::string line(text, std::strcspn(text, "\n"));
+    return line.substr(line.find(", ") + 2);
+  };
+  const std::string vectors = way_of(RUDA_BINARY_ADD, RUDA_F32), single = "one element at a time)";
+  CHECK(vectors != single, "add of F32: %s", vectors.c_str());
+  for (uint32_t op = 1; op <= last_op; ++op)
+    for (uint32_t dtype : {RUDA_F32, RUDA_BF16, RUDA_F64, RUDA_I32}) {
+      const bool real = dtype != RUDA_I32;
+      if (real ? !takes_real(op) : !takes_int(op)) continue;
+      // Calls of the C library, and divisions that processors have for no vector.
+      const bool slow = op == RUDA_BINARY_POW || (op >= RUDA_BINARY_REMAINDER && op <= RUDA_BINARY_ATAN2);
+      const std::string way = way_of(op, dtype);
+      CHECK(way == (slow && (dtype == RUDA_F64 || !real) ? single : vectors), "op %u dtype %u: %s", op, dtype,
+            way.c_str());
+    }
+}
+
 RUDA_TEST(binary_in_place) {
   for (uint32_t over : {A, B})
-    for (uint32_t dtype : {RUDA_F32, RUDA_BF16}) {
+    for (uint32_t dtype : {RUDA_F32, RUDA_BF16, RUDA_F64}) {
       OpRun run(env, "binary");
-      const auto x = run.inout(over, dtype, {3, 700}, env.normal(2100));
-      const auto z = run.random_input(over == A ? B : A, dtype, {3, 700});
+      const auto x = run.inout(over, dtype, {3, 6701}, env.normal(3 * 6701));
+      const auto z = run.random_input(over == A ? B : A, dtype, {3, 6701});
       run.bind_same(Y, over);
       const auto expected = expected_real(RUDA_BINARY_SUB, dtype, over == A ? x : z, over == A ? z : x);
       run.each_kernel(creator(env, run, RUDA_BINARY_SUB, true, over), [&](const std::string& kernel) {
@@ -424,6 +468,19 @@ RUDA_TEST(binary_with_scalar) {
       verify_real(kernel, RUDA_BINARY_MUL, dtype, run.read(Y), expected);
     });
   }
+  for (uint32_t op = 1; op <= last_op; ++op)
+    for (uint32_t dtype : {RUDA_F32, RUDA_F16, RUDA_BF16, RUDA_F64}) {
+      if (!takes_real(op)) continue;
+      set_case("op " + std::to_string(op) + " dtype " + std::to_string(dtype));
+      OpRun run(env, "binary");
+      const auto a = run.input(A, dtype, {5003}, operands_of(env, op, 5003, false));
+      run.output(Y, is_compare(op) ? uint32_t(RUDA_BOOL) : dtype, {5003});
+      run.bind_f64(SCALAR, 2);
+      const auto expected = expected_real(op, dtype, a, Values(a.size(), 2));
+      run.each_kernel(creator(env, run, op, false), [&](const std::string& kernel) {
+        verify_real(kernel, op, dtype, run.read(Y), expected);
+      });
+    }
   OpRun run(env, "binary");
   run.input(A, RUDA_U8, {3}, {1, 200, 255});
   run.output(Y, RUDA_U8, {3});

@@ -133,7 +133,10 @@ Values small_values(Env& env, uint32_t dtype, int64_t count) {
 RUDA_TEST(copy_all_pairs) {
   for (uint32_t from : plain_dtypes)
     for (uint32_t to : plain_dtypes) {
-      const Values v = interesting(from);
+      const Values some = interesting(from);
+      Values v = some;  // again and again: several blocks of a GPU and a rest
+      while (v.size() < 4200) v.insert(v.end(), some.begin(), some.end());
+      check_case(env, from, to, {int64_t(some.size())}, some);
       check_case(env, from, to, {int64_t(v.size())}, v);
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/op_run.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -149,6 +150,53 @@ RUDA_TEST(unary_real) {
   }
 }
 
+// Several blocks of a GPU, whole pieces and not.
+RUDA_TEST(unary_dense) {
+  for (uint32_t op :
+       {RUDA_UNARY_NEG, RUDA_UNARY_RELU, RUDA_UNARY_RSQRT, RUDA_UNARY_EXP, RUDA_UNARY_SIN, RUDA_UNARY_SIGMOID,
+        RUDA_UNARY_SILU, RUDA_UNARY_GELU, RUDA_UNARY_ROUND, RUDA_UNARY_IS_FINITE})
+    for (uint32_t dtype : {RUDA_F32, RUDA_F16, RUDA_BF16, RUDA_F64})
+      for (int64_t n : {4096, 8191, 20481}) check_case(env, op, dtype, {n});
+}
+
+// So many elements that a thread of a GPU takes several pieces: the same 4099 again and again.
+RUDA_TEST(unary_many) {
+  if (env.settings.backend == RUDA_BACKEND_CPU) throw Skip("a matter of GPUs");
+  const struct {
+    uint32_t op, dtype;
+    int64_t count;
+  } cases[] = {{RUDA_UNARY_SILU, RUDA_BF16, 9000003},
+               {RUDA_UNARY_IS_NAN, RUDA_F16, 9000001},
+               {RUDA_UNARY_RSQRT, RUDA_F32, 4600002},
+               {RUDA_UNARY_SQRT, RUDA_F64, 2300001},
+               {RUDA_UNARY_NEG, RUDA_I8, 10000007}};
+  for (const auto& c : cases) {
+    set_case("op " + std::to_string(c.op) + " dtype " + std::to_string(c.dtype));
+    constexpr int64_t period = 4099;
+    Values some = inputs(env, c.op, period), all(static_cast<size_t>(c.count));
+    if (c.dtype == RUDA_I8)
+      for (double& x : some) x = double(env.integer(-127, 127));
+    for (size_t i = 0; i < all.size(); ++i) all[i] = some[i % period];
+    OpRun run(env, "unary");
+    const auto x = run.input(X, c.dtype, {c.count}, all);
+    run.output(Y, is_test(c.op) ? uint32_t(RUDA_BOOL) : c.dtype, {c.count});
+    run.each_kernel(creator(env, run, c.op), [&](const std::string& kernel) {
+      const auto y = run.read(Y);
+      const Values first(y.begin(), y.begin() + period);
+      if (c.dtype == RUDA_I8)
+        for (size_t i = 0; i < first.size(); ++i)
+          CHECK(first[i] == -x[i], "%s: element %zu", kernel.c_str(), i);
+      else
+        verify(kernel, c.op, c.dtype, first, {x.begin(), x.begin() + period});
+      for (size_t i = period; i < y.size(); ++i)
+        if (y[i] != first[i % period] && !std::isnan(first[i % period])) {
+          CHECK(false, "%s: element %zu is %g, expected %g", kernel.c_str(), i, y[i], first[i % period]);
+          break;
+        }
+    });
+  }
+}
+
 RUDA_TEST(unary_strided) {
   for (uint32_t op : {RUDA_UNARY_EXP, RUDA_UNARY_FLOOR, RUDA_UNARY_IS_NAN})
     for (uint32_t dtype : {RUDA_F32, RUDA_BF16, RUDA_F64}) {
@@ -238,7 +286,7 @@ RUDA_TEST(unary_integers) {
       set_case("op " + std::to_string(op) + " dtype " + std::to_string(t.dtype));
       Values x = {t.low, t.low + 1, t.high, t.high - 1, 0, 1, 2, 11};
       if (t.low < 0) x.push_back(-1), x.push_back(-11);
-      for (int i = 0; i < 200; ++i) x.push_back(double(env.integer(int64_t(t.low), int64_t(t.high))));
+      for (int i = 0; i < 9001; ++i) x.push_back(double(env.integer(int64_t(t.low), int64_t(t.high))));
       const double range = t.high - t.low + 1;
       Values expected;
       for (double v : x) {
@@ -262,21 +310,84 @@ RUDA_TEST(unary_integers) {
         check_close(kernel.c_str(), run.read(Y), expected, [](size_t) { return 0.0; });
       });
     }
-  OpRun run(env, "unary");
-  run.input(X, RUDA_BOOL, {5}, {0, 1, 1, 0, 1});
-  run.output(Y, RUDA_BOOL, {5});
-  run.each_kernel(creator(env, run, RUDA_UNARY_NOT), [&](const std::string& kernel) {
-    check_close(kernel.c_str(), run.read(Y), {1, 0, 0, 1, 0}, [](size_t) { return 0.0; });
-  });
+  for (int64_t count : {5, 9001}) {
+    Values x, expected;
+    for (int64_t i = 0; i < count; ++i) {
+      x.push_back(double(env.integer(0, 1)));
+      expected.push_back(1 - x.back());
+    }
+    OpRun run(env, "unary");
+    run.input(X, RUDA_BOOL, {count}, x);
+    run.output(Y, RUDA_BOOL, {count});
+    run.each_kernel(creator(env, run, RUDA_UNARY_NOT), [&](const std::string& kernel) {
+      check_close(kernel.c_str(), run.read(Y), expected, [](size_t) { return 0.0; });
+    });
+  }
+}
+
+// As bits: no double holds them all.
+RUDA_TEST(unary_integers_of_64_bits) {
+  std::vector<uint64_t> x = {0, 1, ~0ull, 1ull << 63, (1ull << 63) - 1, 11};
+  while (x.size() < 5003) x.push_back(env.random() * 0x9E3779B97F4A7C15ull + env.random());
+  for (uint32_t dtype : {RUDA_I64, RUDA_U64})
+    for (uint32_t op = 1; op <= last_op; ++op) {
+      if (!takes_int(op)) continue;
+      set_case("op " + std::to_string(op) + " dtype " + std::to_string(dtype));
+      std::vector<uint8_t> given(x.size() * 8), want(x.size() * 8);
+      for (size_t i = 0; i < x.size(); ++i) {
+        const bool below = dtype == RUDA_I64 && x[i] >> 63;
+        uint64_t y = 0;
+        switch (op) {
+          case RUDA_UNARY_NEG: y = 0 - x[i]; break;
+          case RUDA_UNARY_ABS: y = below ? 0 - x[i] : x[i]; break;
+          case RUDA_UNARY_SIGN: y = below ? ~0ull : x[i] != 0; break;
+          case RUDA_UNARY_SQUARE: y = x[i] * x[i]; break;
+          case RUDA_UNARY_RELU: y = below ? 0 : x[i]; break;
+          default: y = ~x[i]; break;
+        }
+        std::memcpy(&given[8 * i], &x[i], 8);
+        std::memcpy(&want[8 * i], &y, 8);
+      }
+      OpRun run(env, "unary");
+      run.input_bytes(X, dtype, {int64_t(x.size())}, given);
+      run.output(Y, dtype, {int64_t(x.size())});
+      run.each_kernel(creator(env, run, op), [&](const std::string& kernel) {
+        CHECK(run.read_bytes(Y) == want, "%s: other bits", kernel.c_str());
+      });
+    }
 }
 
 RUDA_TEST(unary_in_place) {
-  OpRun run(env, "unary");
-  const auto x = run.inout(X, RUDA_BF16, {3, 700}, env.normal(2100));
-  run.bind_same(Y, X);
-  run.each_kernel(creator(env, run, RUDA_UNARY_TANH, X), [&](const std::string& kernel) {
-    verify(kernel, RUDA_UNARY_TANH, RUDA_BF16, run.read(X), x);
-  });
+  for (uint32_t dtype : {RUDA_BF16, RUDA_F32, RUDA_F64}) {
+    OpRun run(env, "unary");
+    const auto x = run.inout(X, dtype, {3, 6701}, env.normal(3 * 6701));
+    run.bind_same(Y, X);
+    run.each_kernel(creator(env, run, RUDA_UNARY_TANH, X), [&](const std::string& kernel) {
+      verify(kernel, RUDA_UNARY_TANH, dtype, run.read(X), x);
+    });
+  }
+}
+
+// A view that begins between two multiples of 16 bytes has the bits of the same numbers side by side.
+RUDA_TEST(unary_of_unaligned_views) {
+  for (uint32_t dtype : {RUDA_F32, RUDA_F16, RUDA_BF16})
+    for (uint32_t op : {RUDA_UNARY_SILU, RUDA_UNARY_RSQRT, RUDA_UNARY_EXP, RUDA_UNARY_IS_NAN}) {
+      set_case("op " + std::to_string(op) + " dtype " + std::to_string(dtype));
+      constexpr int64_t count = 5003;
+      OpRun run(env, "unary");
+      run.input(X, dtype, {count}, inputs(env, op, count));
+      const int64_t begin = 1, end = count;
+      ruda_tensor view = nullptr, whole = nullptr, part = nullptr;
+      MUST(ruda_tensor_slice(run.tensor(X), &begin, &end, nullptr, 1, &view));
+      MUST(ruda_unary(env.stream, run.tensor(X), op, &whole));
+      MUST(ruda_unary(env.stream, view, op, &part));
+      const size_t size = is_test(op) ? 1 : size_of(dtype);
+      std::vector<uint8_t> all(count * size), rest((count - 1) * size);
+      MUST(ruda_tensor_read(env.stream, whole, all.data(), all.size()));
+      MUST(ruda_tensor_read(env.stream, part, rest.data(), rest.size()));
+      CHECK(std::equal(rest.begin(), rest.end(), all.begin() + int64_t(size)), "other bits from a view");
+      for (ruda_tensor t : {view, whole, part}) ruda_release(t);
+    }
 }
 
 RUDA_TEST(unary_eager) {
@@ -293,6 +404,26 @@ RUDA_TEST(unary_eager) {
   ruda_tensor y = nullptr;
   CHECK_FAILS(ruda_unary(env.stream, nullptr, 1, &y), RUDA_E_NULL, 1, "x: handle is NULL");
   CHECK_FAILS(ruda_unary(env.stream, run.tensor(X), 1, nullptr), RUDA_E_NULL, 3, "out is NULL");
+}
+
+// Vectors, or one element at a time, as explain says behind the kernel's name.
+RUDA_TEST(unary_explains_its_way) {
+  if (env.settings.backend == RUDA_BACKEND_CUDA) throw Skip("the text is that of the CPU");
+  const auto first_line = [&](uint32_t dtype) {
+    OpRun run(env, "unary");
+    run.input(X, dtype, {8}, Values(8, 1));
+    run.output(Y, dtype, {8});
+    ruda_plan plan = nullptr;
+    MUST(creator(env, run, RUDA_UNARY_ABS)(nullptr, &plan));
+    char text[1000];
+    MUST(ruda_plan_explain(plan, text, sizeof text, nullptr));
+    ruda_release(plan);
+    return std::string(text, std::strcspn(text, "\n"));
+  };
+  const std::string vectors = first_line(RUDA_F32), single = first_line(RUDA_F64);
+  CHECK(vectors.starts_with("unary: cpu/unary/rows (abs, "), "F32: %s", vectors.c_str());
+  CHECK(first_line(RUDA_I32) == vectors, "I32: %s", first_line(RUDA_I32).c_str());
+  CHECK(single == "unary: cpu/unary/scalar (abs, one element at a time)", "F64: %s", single.c_str());
 }
 
 RUDA_TEST(unary_errors) {

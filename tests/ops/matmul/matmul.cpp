@@ -267,6 +267,41 @@ RUDA_TEST(matmul_few_rows) {
     }
 }
 
+// A processor with tiles multiplies 8 rows of BF16 or more by BF16 in them; other dtypes and fewer rows are
+// for registers, of which rows of b take more than columns do.
+RUDA_TEST(matmul_tiles_from_eight_rows) {
+  if (env.settings.backend == RUDA_BACKEND_CUDA) throw Skip("the choice is that of the CPU");
+  const auto kernel_of = [&](int64_t m, bool transpose_b, uint32_t dtype, const char* forced = nullptr) {
+    Case t{m, 192, 576, dtype, dtype};
+    t.transpose_b = transpose_b;
+    OpRun op(env, "matmul");
+    op.input(A, dtype, {t.m, t.k}, env.normal(t.m * t.k));
+    op.input(B, dtype, transpose_b ? Shape{t.n, t.k} : Shape{t.k, t.n}, env.normal(t.n * t.k));
+    op.output(C, RUDA_F32, {t.m, t.n});
+    ruda_plan_options options = RUDA_PLAN_OPTIONS_INIT;
+    options.kernel = forced;
+    ruda_plan plan = nullptr;
+    const ruda_status status = creator(env, op, t)(&options, &plan);
+    if (status == RUDA_E_UNSUPPORTED && forced) throw Skip("this processor, or RUDA_CPU_ISA, has no tiles");
+    MUST(status);
+    ruda_plan_info info = RUDA_PLAN_INFO_INIT;
+    MUST(ruda_plan_query(plan, &info));
+    const std::string kernel = info.kernel;
+    ruda_release(plan);
+    return kernel;
+  };
+  const char* const tiles = "cpu/matmul/amx";
+  CHECK(kernel_of(16, true, RUDA_BF16, tiles) == tiles, "another kernel than the one forced");
+  for (bool transpose_b : {false, true})
+    for (int64_t m = 1; m <= 16; ++m) {
+      const std::string kernel = kernel_of(m, transpose_b, RUDA_BF16);
+      if (transpose_b || m < 3 || m >= 8)
+        CHECK((kernel == tiles) == (m >= 8), "%lld rows are given to %s", (long long)m, kernel.c_str());
+      for (uint32_t dtype : {RUDA_F32, RUDA_F16})
+        CHECK(kernel_of(m, transpose_b, dtype) != tiles, "%lld rows of dtype %u", (long long)m, dtype);
+    }
+}
+
 RUDA_TEST(matmul_batches) {
   for (const Dtypes& d : {all_dtypes[0], all_dtypes[3]})
     for (bool tb : {false, true})

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 using namespace ruda::test;
 
@@ -139,7 +140,7 @@ RUDA_TEST(reduce_last_axis) {
 
 RUDA_TEST(reduce_first_axis) {
   for (uint32_t op = 1; op <= last_op; ++op)
-    for (uint32_t dtype : {RUDA_F32, RUDA_F16, RUDA_BF16})
+    for (uint32_t dtype : {RUDA_F32, RUDA_F16, RUDA_BF16, RUDA_F64})
       for (int64_t cols : {1, 3, 4, 15, 17, 64, 130}) {
         check_case(env, op, dtype, {1, cols}, 1);
         check_case(env, op, dtype, {7, cols}, 1);
@@ -166,7 +167,7 @@ RUDA_TEST(reduce_axes) {
 RUDA_TEST(reduce_long) {
   for (uint32_t op = 1; op <= last_op; ++op) {
     if (op == RUDA_REDUCE_PROD) continue;
-    for (uint32_t dtype : {RUDA_F32, RUDA_BF16}) {
+    for (uint32_t dtype : {RUDA_F32, RUDA_BF16, RUDA_F64}) {
       check_case(env, op, dtype, {200003}, 0);
       check_case(env, op, dtype, {3, 70001}, 2);
       check_case(env, op, dtype, {1000, 37}, 1);
@@ -233,11 +234,89 @@ RUDA_TEST(reduce_integers) {
   }
 }
 
+// [outer, rows, cols] over the rows, integers of the whole range in 128 bits: sums, products and the magnitude of
+// the lowest number wrap into y.
+void check_integer_columns(Env& env, uint32_t op, uint32_t dtype, Shape shape, bool wide = false) {
+  using Wide = __int128;
+  set_case("op " + std::to_string(op) + " dtype " + std::to_string(dtype) + " rows " +
+           std::to_string(shape[1]) + " columns " + std::to_string(shape[2]));
+  const uint32_t bytes = size_of(dtype), to = wide ? uint32_t(RUDA_I64) : y_dtype(op, dtype);
+  const bool is_signed = dtype % 2 == 0 && dtype != RUDA_BOOL;
+  const int shift = 128 - int(8 * bytes);
+  const uint64_t lowest = uint64_t(1) << (8 * bytes - 1);
+  std::vector<uint8_t> data(size_t(count_of(shape)) * bytes);
+  std::vector<Wide> x;
+  for (size_t i = 0; i < data.size() / bytes; ++i) {
+    const uint64_t ends[] = {lowest, lowest - 1, ~uint64_t(0), uint64_t(env.integer(0, 3)), env.random()};
+    uint64_t bits = ends[env.integer(0, 4)];
+    if (op == RUDA_REDUCE_PROD) bits = env.integer(0, 20) ? 1 : bits | 1;
+    if (is_bool(op) && env.integer(0, 500)) bits = op == RUDA_REDUCE_ALL;
+    if (dtype == RUDA_BOOL) bits = bits != 0;
+    std::memcpy(&data[i * bytes], &bits, bytes);
+    const auto raw = static_cast<unsigned __int128>(bits) << shift;
+    x.push_back(is_signed ? static_cast<Wide>(raw) >> shift : static_cast<Wide>(raw >> shift));
+  }
+  const auto size = [&](Wide v) { return v < 0 && !(bytes == 8 && v == -(Wide(1) << 63)) ? -v : v; };
+  const size_t y_bytes = size_of(to);
+  std::vector<uint8_t> want;
+  for (int64_t o = 0; o < shape[0]; ++o)
+    for (int64_t c = 0; c < shape[2]; ++c) {
+      const auto at = [&](int64_t r) { return x[size_t((o * shape[1] + r) * shape[2] + c)]; };
+      unsigned __int128 sum = 0, product = 1;
+      int64_t high = 0, low = 0;
+      Wide largest = size(at(0));
+      bool some = false, every = true;
+      for (int64_t r = 0; r < shape[1]; ++r) {
+        sum += static_cast<unsigned __int128>(at(r));
+        product *= static_cast<unsigned __int128>(at(r));
+        if (at(r) > at(high)) high = r;
+        if (at(r) < at(low)) low = r;
+        largest = std::max(largest, size(at(r)));
+        some |= at(r) != 0;
+        every &= at(r) != 0;
+      }
+      const uint64_t results[] = {uint64_t(sum),
+                                  0,
+                                  uint64_t(product),
+                                  uint64_t(at(high)),
+                                  uint64_t(at(low)),
+                                  uint64_t(largest),
+                                  uint64_t(high),
+                                  uint64_t(low),
+                                  some,
+                                  every};
+      const auto* from = reinterpret_cast<const uint8_t*>(&results[op - 1]);
+      want.insert(want.end(), from, from + y_bytes);
+    }
+  OpRun run(env, "reduce");
+  run.input_bytes(X, dtype, shape, data);
+  run.output(Y, to, {shape[0], shape[2]});
+  run.each_kernel(creator(env, run, op, 2, false), [&](const std::string& kernel) {
+    const auto got = run.read_bytes(Y);
+    const auto differs = std::mismatch(got.begin(), got.end(), want.begin()).first - got.begin();
+    CHECK(got == want, "%s: output %zu is wrong", kernel.c_str(), size_t(differs) / y_bytes);
+  });
+}
+
+RUDA_TEST(reduce_integer_columns) {
+  for (uint32_t dtype :
+       {RUDA_I8, RUDA_U8, RUDA_I16, RUDA_U16, RUDA_I32, RUDA_U32, RUDA_I64, RUDA_U64, RUDA_BOOL})
+    for (uint32_t op = 1; op <= last_op; ++op) {
+      if (op == RUDA_REDUCE_MEAN || (dtype == RUDA_BOOL && !is_bool(op))) continue;
+      for (Shape shape : {Shape{1, 1, 4}, {1, 7, 37}, {3, 66, 5}, {1, 300, 70}, {2, 256, 16}, {1, 513, 1030}})
+        check_integer_columns(env, op, dtype, shape);
+      if (op == RUDA_REDUCE_SUM || op == RUDA_REDUCE_PROD)
+        check_integer_columns(env, op, dtype, {2, 300, 40}, true);
+    }
+}
+
 RUDA_TEST(reduce_special_values) {
   for (int64_t cols : {5, 40, 300})
-    for (uint32_t axes : {1, 2})
+    for (uint32_t variant = 0; variant < 4; ++variant)
       for (uint32_t op = 1; op <= last_op; ++op) {
-        set_case("op " + std::to_string(op) + " axes " + std::to_string(axes));
+        const uint32_t axes = 1 + variant % 2, dtype = variant < 2 ? RUDA_F32 : RUDA_F64;
+        set_case("op " + std::to_string(op) + " axes " + std::to_string(axes) + " dtype " +
+                 std::to_string(dtype));
         const size_t n = size_t(cols);
         Values rows(6 * n, -2.0);
         rows[3] = NAN, rows[n - 1] = NAN;                       // two NaN
@@ -254,9 +333,9 @@ RUDA_TEST(reduce_special_values) {
             for (size_t c = 0; c < n; ++c) x[c * 6 + r] = rows[r * n + c];
         }
         OpRun run(env, "reduce");
-        const auto seen = run.input(X, RUDA_F32, shape, x);
+        const auto seen = run.input(X, dtype, shape, x);
         auto expected = oracle(op, seen, shape, axes, false);
-        run.output(Y, y_dtype(op, RUDA_F32), {6});
+        run.output(Y, y_dtype(op, dtype), {6});
         run.each_kernel(creator(env, run, op, axes, false), [&](const std::string& kernel) {
           const auto got = run.read(Y);
           check_close(kernel.c_str(), got, expected.y, [&](size_t i) {
