@@ -42,8 +42,14 @@ fi
 # The CUDA half takes minutes to compile, so a machine without an NVIDIA GPU goes without it unless asked.
 cuda=auto
 if [ "$backend" != cuda ] && ! compgen -G '/dev/nvidia[0-9]*' >/dev/null && [ ! -e /dev/dxg ]; then cuda=disabled; fi
+# Code for the GPUs of this machine; where they cannot be asked, for the default of meson_options.txt.
+arch=
+if [ $cuda = auto ] && command -v nvidia-smi >/dev/null; then
+  arch=$({ nvidia-smi --query-gpu=compute_cap --format=csv,noheader || true; } 2>/dev/null | sort -u |
+    awk -F. 'NF == 2 && $1 * 10 + $2 >= 75 { printf "%ssm_%d%d%s", n++ ? "," : "", $1, $2, $1 * 10 + $2 == 90 ? "a" : "" }')
+fi
 if [ ! -f "$build/build.ninja" ]; then
-  meson setup "$build" "$root" -Dbuildtype=release -Dtests=false -Dcuda=$cuda >"$root/.quickstart.log" 2>&1 ||
+  meson setup "$build" "$root" -Dbuildtype=release -Dtests=false -Dcuda=$cuda ${arch:+"-Dgpu_arch=$arch"} >"$root/.quickstart.log" 2>&1 ||
     { tail -n 20 "$root/.quickstart.log" >&2; die "meson setup failed"; }
 elif [ $cuda = auto ]; then
   meson configure "$build" -Dcuda=auto >"$root/.quickstart.log" 2>&1 || die "meson configure failed"

@@ -23,7 +23,7 @@ int probe(std::string& why) {
   if (error == cudaSuccess || error == cudaErrorNoDevice)
     why = "the driver sees no device; check nvidia-smi and CUDA_VISIBLE_DEVICES";
   else if (driver == 0)
-    why = "no driver (libcuda.so.1) was found; install NVIDIA's driver 580 or newer, nothing else is needed";
+    why = "no driver (libcuda.so.1) was found; install NVIDIA's driver 580 or newer";
   else if (driver < runtime / 1000 * 1000)
     why = "the driver is made for CUDA " + version_text(driver) + ", this library needs " +
           version_text(runtime / 1000 * 1000) + " or newer; install NVIDIA's driver 580 or newer";

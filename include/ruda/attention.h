@@ -13,7 +13,9 @@ RUDA_BEGIN
  *  stay. A history (sequence) s of lengths[s] tokens lies in pages tables[s][0], tables[s][1], ...,
  *  page_size tokens each; query i belongs to history sequence_ids[i] at the absolute position
  *  positions[i] inside it. Capacities and device addresses are fixed when the schedule is made; it is set
- *  whole, or advanced by one token. Bound at execute as RUDA_BIND_HANDLE. */
+ *  whole, or advanced by one token. Bound at execute as RUDA_BIND_HANDLE. Any stream of the context may use
+ *  it: calls order themselves after those of other streams. A captured call does not: launch its graph on the
+ *  stream of the latest set or advance. */
 typedef struct ruda_paged_schedule_desc {
   uint32_t struct_size, page_size; /* tokens a page, above 0 */
   const ruda_ext* next;

@@ -72,7 +72,7 @@ enum {
 
   /* 4xxx: device and stream state */
   RUDA_E_DEVICE = 4000,          /* the device reported an error; native_code holds it */
-  RUDA_E_STREAM_POISONED = 4001, /* an earlier asynchronous call failed; native_code holds its status */
+  RUDA_E_STREAM_POISONED = 4001, /* an earlier call failed; native_code holds its ruda_status */
   RUDA_E_CAPTURE_UNSAFE = 4002,  /* the call may not be made while a stream is captured */
   RUDA_E_WRONG_STREAM = 4003,    /* the tensor was last written on another stream; fence it first */
 

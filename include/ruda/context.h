@@ -42,7 +42,8 @@ typedef struct ruda_host_pool {
 /** What ruda_context_create needs; 0 = default. Memory is counted in blocks, up to 1/4 over what is asked. */
 typedef struct ruda_context_desc {
   uint32_t struct_size;
-  uint32_t backend; /* RUDA_BACKEND_*; AUTO = CUDA where a device answers, else the CPU */
+  /* RUDA_BACKEND_*; AUTO = CUDA where ruda_backend_probe counts a device, else the CPU */
+  uint32_t backend;
   const ruda_ext* next;
   int32_t device;                       /* ordinal on a GPU backend, 0 on the CPU */
   uint32_t host_threads;                /* threads of the CPU backend; 0 = all that the process may use */
@@ -52,8 +53,10 @@ typedef struct ruda_context_desc {
   void* log_user;
   uint32_t log_level;           /* most detailed level delivered; 0 = RUDA_LOG_WARNING */
   uint32_t plan_cache_capacity; /* plans that eager calls keep; 0 = 1024 */
-  uint64_t memory_limit_bytes;  /* memory for tensors and workspaces; 0 = no limit; beyond it RUDA_E_BUDGET */
-  const char* tune_file;        /* copied; where autotuned plans keep their times on disk; NULL = nowhere */
+  /* memory that the library allocates for tensors and workspaces, the caller's own not counted; 0 = no limit;
+     beyond it RUDA_E_BUDGET */
+  uint64_t memory_limit_bytes;
+  const char* tune_file; /* copied; where autotuned plans keep their times on disk; NULL = nowhere */
 } ruda_context_desc;
 #define RUDA_CONTEXT_DESC_INIT \
   { (uint32_t)sizeof(ruda_context_desc), 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, NULL }
@@ -77,20 +80,24 @@ typedef struct ruda_context_info {
  *  0), RUDA_E_NOT_BUILT. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_backend_probe(uint32_t backend, uint32_t* out_device_count) RUDA_NX;
 
-/** Writes a report of every backend and library: path and version, or why it is missing. At most `capacity`
+/** Writes a report of every backend and library: path and version, files that were passed over, or why it is
+ *  missing. To ask their versions it loads those of NVIDIA's libraries that it finds, and they stay loaded:
+ *  more than 1 GB of address space if all are there, half of it cuBLASLt's. At most `capacity`
  *  bytes with the ending NUL are written (text may be NULL if capacity is 0); *out_needed is the size of the
  *  whole text with its NUL. Status: RUDA_E_NULL. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_backend_report(char* text, uint64_t capacity,
                                                    uint64_t* out_needed) RUDA_NX;
 
 /** Makes a context: one device of one backend with its caches, threads and log. Several devices need several
- *  contexts. The caller releases it; it lives on until its last child is released. A CPU context uses the
- *  best instruction set of the processor, or that which the environment variable RUDA_CPU_ISA names: scalar,
- *  sse4, avx2, avx512, avx512bf16 or amx, on Arm scalar or neon. It counts once a process, as it is when the
- *  first context is made; empty is as not set.
+ *  contexts; two contexts of one device are strangers, with memory and limit of their own each: only
+ *  ruda_tensor_copy takes a tensor of the other. The caller releases it; it lives on until its last child is
+ *  released. A CPU context uses the best instruction set of the processor, or that which the environment
+ *  variable RUDA_CPU_ISA names: scalar, sse4, avx2, avx512, avx512bf16 or amx, on Arm scalar or neon. It
+ *  counts once a process, as it is when the first context is made; empty is as not set.
  *  Status: RUDA_E_NULL, RUDA_E_ARGUMENT (unknown backend, device out of range, RUDA_CPU_ISA names an unknown
  *  or absent instruction set), RUDA_E_STRUCT_TOO_NEW, RUDA_E_BACKEND_MISSING, RUDA_E_NOT_BUILT,
- *  RUDA_E_OOM_HOST. [T] */
+ *  RUDA_E_UNSUPPORTED (a GPU that this build has no code for, with AUTO as well), RUDA_E_OOM_HOST,
+ *  RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_context_create(const ruda_context_desc* desc, ruda_context* out) RUDA_NX;
 
 /** Fills `inout` up to its struct_size. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT. [T] */
@@ -115,28 +122,40 @@ RUDA_API ruda_status RUDA_CALL ruda_log_set(ruda_context context, ruda_log_fn lo
 RUDA_API ruda_status RUDA_CALL ruda_log_drain(ruda_context context, char* text, uint64_t capacity,
                                               uint64_t* out_used) RUDA_NX;
 
-/** Makes a stream: an ordered queue of work. On the CPU work runs at the call. `flags` must be 0.
+/** Makes a stream: an ordered queue of work. On the CPU work runs at the call; on a GPU it is a non-blocking
+ *  stream, which CUDA does not order with the legacy default stream. `flags` must be 0.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT, RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_stream_create(ruda_context context, uint32_t flags,
                                                   ruda_stream* out) RUDA_NX;
 
-/** Borrows a native stream (cudaStream_t); the caller keeps it alive longer than the handle. flags bit 0:
- *  `native` NULL means the legacy default stream. Status: as ruda_stream_create, RUDA_E_UNSUPPORTED on the
- *  CPU. [T] */
+/** Borrows a native stream (cudaStream_t) of the context's device. It may be destroyed, with work pending,
+ *  once the release of the last reference to the handle has returned. `native` NULL is RUDA_E_NULL, unless
+ *  `flags` is 1: then it means the legacy default stream; with another `native` 1 says nothing.
+ *  cudaStreamLegacy and cudaStreamPerThread are taken as they are; with the latter a handle serves one
+ *  thread. Two handles over one native stream are two streams: a tensor is fenced from one to the other, and
+ *  each has its own errors and reports of indices. Status: as ruda_stream_create, RUDA_E_ARGUMENT (a stream
+ *  of another device), RUDA_E_UNSUPPORTED on the CPU. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_stream_wrap(ruda_context context, void* native, uint32_t flags,
                                                 ruda_stream* out) RUDA_NX;
 
-/** Waits for all submitted work and reports the first asynchronous error.
+/** Waits for all submitted work and reports the first asynchronous error. The first call that meets a failure
+ *  of the device answers RUDA_E_DEVICE with CUDA's code; calls on the stream after it RUDA_E_STREAM_POISONED.
+ *
+ *  An index outside its range, which a kernel on a GPU met in this stream, is told once, by the next call of
+ *  this function or of ruda_tensor_read on the same handle, and by no other call and no other stream; of
+ *  several since then one is told, not always the first. The stream stays usable.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STREAM_POISONED, RUDA_E_CAPTURE_UNSAFE, RUDA_E_DEVICE,
  *  RUDA_E_INDEX (a device kernel met an index outside its range). [T] */
 RUDA_API ruda_status RUDA_CALL ruda_stream_sync(ruda_stream stream) RUDA_NX;
 
 /** RUDA_OK when all submitted work is done, RUDA_PENDING when not.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STREAM_POISONED, RUDA_E_DEVICE. [T] */
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STREAM_POISONED, RUDA_E_CAPTURE_UNSAFE, RUDA_E_DEVICE. [T]
+ *  */
 RUDA_API ruda_status RUDA_CALL ruda_stream_query(ruda_stream stream) RUDA_NX;
 
 /** Later work of `stream` waits for `event`; nothing to do when the event was never recorded.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (event of another backend), RUDA_E_DEVICE. [T] */
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (event of another backend),
+ *  RUDA_E_CAPTURE_UNSAFE, RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_stream_wait(ruda_stream stream, ruda_event event) RUDA_NX;
 
 /** Stores a new reference to the stream's context. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [T] */
@@ -145,8 +164,9 @@ RUDA_API ruda_status RUDA_CALL ruda_stream_get_context(ruda_stream stream, ruda_
 /** Makes an event, a point in a stream's order. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_event_create(ruda_context context, ruda_event* out) RUDA_NX;
 
-/** Marks the work submitted to `stream` so far.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (stream of another context), RUDA_E_DEVICE. [T] */
+/** Marks the work submitted to `stream` so far; in a wrapped stream that is the caller's own work, too.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (stream of another context),
+ *  RUDA_E_CAPTURE_UNSAFE, RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_event_record(ruda_event event, ruda_stream stream) RUDA_NX;
 
 /** Waits until the marked work is done; at once if none was. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE,
@@ -159,10 +179,13 @@ RUDA_API ruda_status RUDA_CALL ruda_event_sync(ruda_event event) RUDA_NX;
 RUDA_API ruda_status RUDA_CALL ruda_event_elapsed(ruda_event from, ruda_event to,
                                                   double* out_seconds) RUDA_NX;
 
-/** Starts recording a graph: work submitted to the stream is kept instead of run. A call that would allocate,
- *  wait or load a library answers RUDA_E_CAPTURE_UNSAFE and leaves the capture valid.
+/** Starts recording a graph: work submitted to the stream is kept instead of run. Eager calls and
+ *  ruda_plan_execute with workspace NULL are recorded too: results and workspaces lie in memory of the graph,
+ *  and each launch writes them anew. A call that waits, copies from or to the host, or involves another
+ *  stream answers RUDA_E_CAPTURE_UNSAFE and leaves the capture valid. Run the plans once before: their code
+ *  is loaded by the first run. What the caller launches into a wrapped stream meanwhile is recorded as well.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_UNSUPPORTED (CPU), RUDA_E_STATE (already capturing),
- *  RUDA_E_STREAM_POISONED, RUDA_E_DEVICE. [S] */
+ *  RUDA_E_CAPTURE_UNSAFE (the legacy default stream), RUDA_E_STREAM_POISONED, RUDA_E_DEVICE. [S] */
 RUDA_API ruda_status RUDA_CALL ruda_capture_begin(ruda_stream stream) RUDA_NX;
 
 /** Ends the recording. The graph keeps every tensor, plan and workspace that it uses.

@@ -32,11 +32,11 @@ typedef struct ruda_embedding_desc {
   { (uint32_t)sizeof(ruda_embedding_desc), 0, NULL, NULL, NULL, NULL, NULL }
 
 /** Makes a plan for embedding. On the CPU an id outside its range is RUDA_E_INDEX from ruda_plan_execute,
- *  which names its position and value, before anything is written; on a GPU the next ruda_stream_sync reports
- *  it, by value, and its row is left unwritten. Deterministic; capturable; the same result on every device.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT
- *  (options), RUDA_E_UNSUPPORTED. Source: torch.nn.functional.embedding; the block formats of the GGUF
- *  project. [T] */
+ *  which names its position and value, before anything is written; on a GPU the next ruda_stream_sync or
+ *  ruda_tensor_read of the stream reports it, by value (of several one), and its row is left unwritten.
+ *  Deterministic; capturable; the same result on every device. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE,
+ *  RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE, RUDA_E_DTYPE, RUDA_E_ARGUMENT (options), RUDA_E_UNSUPPORTED. Source:
+ *  torch.nn.functional.embedding; the block formats of the GGUF project. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_embedding_plan_create(ruda_context context,
                                                           const ruda_embedding_desc* desc,
                                                           ruda_plan* out) RUDA_NX;

@@ -42,8 +42,10 @@ typedef struct ruda_session_desc {
   uint32_t struct_size;
   uint32_t cache_dtype; /* key-value cache: RUDA_F16, RUDA_BF16, RUDA_F32; 0 = RUDA_F16 */
   const ruda_ext* next;
-  uint64_t token_capacity; /* prompt and answer together; 0 = the model's context length, at most 8192 */
-  uint32_t batch_tokens;   /* prompt tokens computed at once, 1..4096; 0 = 512 */
+  /* prompt and answer together; 0 = the model's context length, at most 8192. On a GPU attention is split by
+     it, so that it may change the last bits of logits */
+  uint64_t token_capacity;
+  uint32_t batch_tokens; /* prompt tokens computed at once, 1..4096; 0 = 512 */
   uint32_t reserved;
 } ruda_session_desc;
 #define RUDA_SESSION_DESC_INIT \
@@ -127,8 +129,9 @@ RUDA_API ruda_status RUDA_CALL ruda_session_prompt_chat(ruda_session session,
                                                         ruda_progress_fn progress, void* user,
                                                         ruda_cancel cancel) RUDA_NX;
 
-/** Chooses the next token, adds it to the session and stores it. At the end of the turn or with the capacity
- *  full it returns RUDA_END_OF_DATA, and *out_token is the ending token or -1.
+/** Chooses the next token, adds it to the session and stores it. At the end of the turn it returns
+ *  RUDA_END_OF_DATA with the ending token, which is added like any other; with the capacity full
+ *  RUDA_END_OF_DATA with -1, and nothing is added.
  *  Status: RUDA_END_OF_DATA, RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_STATE (no prompt yet), RUDA_E_ARGUMENT
  *  (all logits are NaN), RUDA_E_OOM_HOST, RUDA_E_DEVICE. [S] */
 RUDA_API ruda_status RUDA_CALL ruda_session_next(ruda_session session, int32_t* out_token) RUDA_NX;

@@ -73,7 +73,7 @@ typedef struct ruda_plan_info {
 #define RUDA_PLAN_INFO_INIT \
   { (uint32_t)sizeof(ruda_plan_info), 0, 0, 0, 0, 0, NULL, NULL }
 
-/** Per-call options of ruda_plan_execute. */
+/** Per-call options of ruda_plan_execute. It has no _INIT: { .struct_size = sizeof(ruda_exec_opts) }. */
 typedef struct ruda_exec_opts {
   uint32_t struct_size, flags; /* flags must be 0 */
   ruda_cancel cancel;          /* NULL = cannot be cancelled */
@@ -88,16 +88,17 @@ RUDA_API ruda_status RUDA_CALL ruda_plan_query(ruda_plan plan, ruda_plan_info* i
 RUDA_API ruda_status RUDA_CALL ruda_plan_get_slot(ruda_plan plan, uint32_t slot, const char** out_name,
                                                   ruda_bool* out_is_output) RUDA_NX;
 
-/** Does everything slow that execution would otherwise do at its first call: library loading, run-time
- *  compilation, autotuning when the options ask for it. Autotuning runs every kernel that accepts the problem
- *  on scratch memory as large as the operands and the largest workspace, and keeps the fastest;
- *  ruda_plan_explain shows the times. Times are kept for the process by problem, device and build of the
- *  library, and in the context's tune_file; a file that is damaged or of another build is not used, which the
- *  log says, and only one of another build is replaced. A plan with a handle among its operands (a schedule)
- *  is not timed. Kernels may differ within the operator's error bound, so the bits of a result may change
- *  with the choice. May run beside ruda_plan_execute. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT
- *  (stream of another context), RUDA_E_STREAM_POISONED, RUDA_E_BACKEND_MISSING, RUDA_E_OOM_HOST,
- *  RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK, RUDA_E_DEVICE, RUDA_E_CAPTURE_UNSAFE. [T] */
+/** Times the kernels when the plan's options ask for autotune; without it there is nothing to do: libraries
+ *  are opened when the plan is made, and a GPU loads a kernel's code at its first run. Autotuning runs every
+ *  kernel that accepts the problem on scratch memory as large as the operands and the largest workspace, and
+ *  keeps the fastest; ruda_plan_explain shows the times. Times are kept for the process by problem, device
+ *  and build of the library, and in the context's tune_file; a file that is damaged or of another build is
+ *  not used, which the log says, and only one of another build is replaced. A plan with a handle among its
+ *  operands (a schedule) is not timed. Kernels may differ within the operator's error bound, so the bits of a
+ *  result may change with the choice. May run beside ruda_plan_execute. Status: RUDA_E_NULL,
+ *  RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (stream of another context), RUDA_E_STREAM_POISONED,
+ *  RUDA_E_BACKEND_MISSING, RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK, RUDA_E_DEVICE,
+ *  RUDA_E_CAPTURE_UNSAFE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_plan_warm(ruda_plan plan, ruda_stream stream) RUDA_NX;
 
 /** Writes which kernel was chosen and why, in lines; no newline ends the text. What belongs to a heading
@@ -123,7 +124,8 @@ RUDA_API ruda_status RUDA_CALL ruda_plan_warm(ruda_plan plan, ruda_stream stream
 RUDA_API ruda_status RUDA_CALL ruda_plan_explain(ruda_plan plan, char* text, uint64_t capacity,
                                                  uint64_t* out_needed) RUDA_NX;
 
-/** Runs a plan on a stream with the values bound to its slots. Every slot that is not optional is bound once;
+/** Runs a plan on a stream with the values bound to its slots. Every slot that is not optional is bound once,
+ *  outputs too: where the descriptor may leave out y, its layout has a default, but the slot is bound;
  *  a tensor's dtype, shape and strides are those that the plan was made for. Outputs may not overlap other
  *  operands unless the operator's page allows it; no operand may overlap the bytes of the workspace that the
  *  plan needs. Bytes between the rows of a strided tensor are not its own. workspace NULL = drawn from the

@@ -13,7 +13,10 @@ RUDA_BEGIN
 #define RUDA_MAX_RANK 16
 
 /** Element types. Codes from 256 are block formats: 256 + the type number of the GGUF format, whose rows are
- *  stored packed; such tensors are row-major, and their last extent is a multiple of the block. */
+ *  stored packed; such tensors are row-major, and their last extent is a multiple of the block. Their bytes
+ *  are those of the GGUF project's block_q4_0 and so on. A block of Q4_1 is 20 bytes for 32 elements: F16 d,
+ *  F16 m, then 16 bytes of codes, byte i with element i in its low half and element 16 + i in its high half;
+ *  the value is d * code + m. */
 enum {
   RUDA_F64 = 1,
   RUDA_F32 = 2,
@@ -84,7 +87,7 @@ typedef struct ruda_tensor_desc {
   { (uint32_t)sizeof(ruda_tensor_desc), 0, NULL, 0, 0, NULL, NULL }
 
 /** Facts of a dtype. `name` is static. bits is 0 for block formats, whose `block_bytes` hold
- *  `block_elements`. */
+ *  `block_elements`. It has no _INIT: { .struct_size = sizeof(ruda_dtype_info) }. */
 typedef struct ruda_dtype_info {
   uint32_t struct_size, bits;
   uint32_t block_elements, block_bytes;
@@ -103,10 +106,13 @@ RUDA_API ruda_status RUDA_CALL ruda_tensor_create(ruda_context context, const ru
                                                   ruda_tensor* out) RUDA_NX;
 
 /** Makes a tensor over memory of the caller, `bytes` long, on the context's device (host memory for a CPU
- *  context). `on_free` (may be NULL) is called with `user` and `data` when the last user of the memory is
- *  gone; it is not called when this function fails. `data` may be NULL only if the tensor has no elements.
- *  desc->flags may carry RUDA_TENSOR_READ_ONLY. Status: as ruda_tensor_create, RUDA_E_SHAPE when `bytes` is
- *  too small, RUDA_E_ARGUMENT when the address is not aligned to its element. [T] */
+ *  context). For a GPU that is device or managed memory, or pinned host memory that it can address, at the
+ *  speed of the bus; it is not checked, nor counted by memory_limit_bytes. What the caller's own kernels do
+ *  with the memory the caller orders: on the same wrapped stream, or by ruda_event_record on one wrapped and
+ *  ruda_stream_wait. `on_free` (may be NULL) is called with `user` and `data` when the last user of the
+ *  memory is gone; it is not called when this function fails. `data` may be NULL only if the tensor has no
+ *  elements. desc->flags may carry RUDA_TENSOR_READ_ONLY. Status: as ruda_tensor_create, RUDA_E_SHAPE when
+ *  `bytes` is too small, RUDA_E_ARGUMENT when the address is not aligned to its element. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_wrap(ruda_context context, const ruda_tensor_desc* desc,
                                                 void* data, uint64_t bytes, ruda_free_fn on_free, void* user,
                                                 ruda_tensor* out) RUDA_NX;
@@ -141,8 +147,10 @@ RUDA_API ruda_status RUDA_CALL ruda_tensor_write(ruda_stream stream, ruda_tensor
 
 /** Waits for the stream's work and copies the tensor, row-major, to host memory of at least its bytes.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_SHAPE (bytes too few), RUDA_E_ARGUMENT (stream of another
- *  context), RUDA_E_WRONG_STREAM, RUDA_E_CAPTURE_UNSAFE, RUDA_E_STREAM_POISONED, RUDA_E_DEVICE; for a tensor
- *  with gaps also RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK. [T] */
+ *  context), RUDA_E_WRONG_STREAM, RUDA_E_CAPTURE_UNSAFE, RUDA_E_STREAM_POISONED, RUDA_E_DEVICE, RUDA_E_INDEX
+ *  (a kernel of the stream met an index outside its range: see ruda_stream_sync; the bytes are delivered all
+ *  the same); for a tensor with gaps also RUDA_E_OOM_HOST, RUDA_E_OOM_DEVICE, RUDA_E_BUDGET, RUDA_E_CALLBACK.
+ *  [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_read(ruda_stream stream, ruda_tensor tensor, void* data,
                                                 uint64_t bytes) RUDA_NX;
 
@@ -221,8 +229,11 @@ RUDA_API ruda_status RUDA_CALL ruda_tensor_convert(ruda_stream stream, ruda_tens
  *  RUDA_E_DEVICE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_copy(ruda_stream stream, ruda_tensor from, ruda_tensor to) RUDA_NX;
 
-/** Exports a tensor by DLPack 1.x; the result holds a reference until its deleter is called. consumer =
- *  stream on which the memory will be used, NULL = no ordering. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE,
+/** Exports a tensor by DLPack 1.x; the result holds a reference until its deleter is called, from any thread.
+ *  consumer = stream on which the memory will be used: it is ordered after the last writer, and when the last
+ *  reference goes the memory waits for what was submitted to it by then. NULL = no ordering: the consumer's
+ *  work must have ended when it calls the deleter, for then the memory is free for later work of the library.
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE,
  *  RUDA_E_UNSUPPORTED (dtype that DLPack has no exact code for), RUDA_E_ARGUMENT (flags not 0, consumer of
  *  another context), RUDA_E_CAPTURE_UNSAFE and RUDA_E_DEVICE (ordering after the last writer). [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_to_dlpack(ruda_tensor tensor, ruda_stream consumer, uint64_t flags,
@@ -233,10 +244,14 @@ RUDA_API ruda_status RUDA_CALL ruda_tensor_to_dlpack(ruda_tensor tensor, ruda_st
 RUDA_API ruda_status RUDA_CALL ruda_tensor_to_dlpack_legacy(ruda_tensor tensor, ruda_stream consumer,
                                                             struct DLManagedTensor** out) RUDA_NX;
 
-/** Imports a DLPack tensor. Ownership passes to the library only on RUDA_OK; on any failure the caller still
- *  owns `managed` and calls its deleter. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_UNSUPPORTED (major
- *  version, device, dtype, lanes), RUDA_E_SHAPE, RUDA_E_ARGUMENT (address not aligned to its element, flags
- *  not 0). [T] */
+/** Imports a DLPack tensor: of host memory or CUDA's pinned host memory (device types 1, 3) into a CPU
+ *  context, of CUDA device or managed memory (2, 13) with the context's ordinal as device_id into one of a
+ *  GPU. There is no stream: the caller orders the producer's work before the first use, as with
+ *  ruda_tensor_wrap. Ownership passes to the library only on RUDA_OK; on any failure the caller still owns
+ *  `managed` and calls its deleter. The library calls it when the last tensor over the memory is gone and the
+ *  work submitted with it has ended: inside a later call or on a thread of its own. Status: RUDA_E_NULL,
+ *  RUDA_E_BAD_HANDLE, RUDA_E_UNSUPPORTED (major version, device, dtype, lanes), RUDA_E_SHAPE, RUDA_E_ARGUMENT
+ *  (address not aligned to its element, flags not 0). [T] */
 RUDA_API ruda_status RUDA_CALL ruda_tensor_from_dlpack(ruda_context context,
                                                        struct DLManagedTensorVersioned* managed,
                                                        uint64_t flags, ruda_tensor* out) RUDA_NX;

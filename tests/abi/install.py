@@ -81,6 +81,13 @@ with tempfile.TemporaryDirectory() as folder:
     if re.search(r"^(Requires|Libs).*\b(cuda|cudart|stdc\+\+)", text, re.M) or str(root) in text:
         sys.exit(f"ruda.pc names what users need not have:\n{text}")
 
+    # A program is built against a build folder as well.
+    uninstalled = dict(os.environ, PKG_CONFIG_PATH=str(build / "meson-uninstalled"))
+    flags = run(["pkg-config", "--cflags", "--libs", "ruda"], env=uninstalled).split()
+    (pathlib.Path(folder) / "beside.c").write_text(LINKED)
+    run(["cc", f"{folder}/beside.c", "-o", f"{folder}/beside", *flags, f"-Wl,-rpath,{build / 'src'}"])
+    run([f"{folder}/beside"])
+
     sysroot = dict(os.environ, PKG_CONFIG_PATH=str(pc[0].parent), PKG_CONFIG_SYSROOT_DIR=str(stage))
     flags = run(["pkg-config", "--cflags", "--libs", "ruda"], env=sysroot).split()
     library = next(p for p in ours if p.name == "libruda.so.1")

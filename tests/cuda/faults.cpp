@@ -304,7 +304,7 @@ RUDA_TEST(what_the_driver_lacks) {
   const struct {
     int devices, version;
     const char* advice;
-  } cases[] = {{0, 0, "install NVIDIA's driver 580 or newer, nothing else is needed"},
+  } cases[] = {{0, 0, "install NVIDIA's driver 580 or newer"},
                {1, 12080, "this library needs 13.0 or newer; install NVIDIA's driver 580 or newer"},
                {0, 13000, "check nvidia-smi and CUDA_VISIBLE_DEVICES"}};
   for (const auto& c : cases) {

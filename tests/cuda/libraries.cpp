@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 
 #include <cstdlib>
+#include <dlfcn.h>
 #include <filesystem>
 #include <unistd.h>
 
@@ -60,13 +61,15 @@ std::string failure(const LibrarySpec& spec) {
 // Every layout that NVIDIA's packages use; a library that was not there is looked for again.
 RUDA_TEST(places_of_libraries) {
   static_cast<void>(env);
-  const LibrarySpec absent{"cuThing", "libcuthing.so.7", "cu13 thing", "nvidia-cuthing", "cuthingVersion"};
+  const LibrarySpec absent{"cuThing", "libcuthing.so.7", "cu13 thing", "nvidia-cuthing>=7,<8",
+                           "ncclGetVersion"};
   Root root;
   const std::string text = failure(absent);
-  for (const char* part : {"cuThing: libcuthing.so.7 was not found", "/lib64/libcuthing.so.7",
-                           "/nvidia/cu13/lib/libcuthing.so.7", "/nvidia/thing/lib/libcuthing.so.7",
-                           "the loader's path", "/usr/local/cuda/lib64/libcuthing.so.7",
-                           "pip install nvidia-cuthing", "RUDA_CUDA_ROOT or LD_LIBRARY_PATH"})
+  for (const char* part :
+       {"cuThing: libcuthing.so.7 was not found", "/lib64/libcuthing.so.7",
+        "/nvidia/cu13/lib/libcuthing.so.7", "/nvidia/thing/lib/libcuthing.so.7", "the loader's path",
+        "/usr/local/cuda/lib64/libcuthing.so.7", "pip install \"nvidia-cuthing>=7,<8\"",
+        "RUDA_CUDA_ROOT or LD_LIBRARY_PATH", "in RUDA_CUDA_ROOT the site-packages"})
     CHECK(has(text, part), "\"%s\" is not in: %s", part, text.c_str());
   const std::string thing = root.put("nvidia/thing/lib", "libcuthing.so.7");
   void* handle = open_library(absent);
@@ -99,17 +102,36 @@ RUDA_TEST(library_that_needs_another) {
   CHECK(!has(text, "the loader's path ("), "%s", text.c_str());
 }
 
+// A file without one of the functions is passed over and told of; the search goes on behind it.
+RUDA_TEST(library_without_a_function) {
+  static_cast<void>(env);
+  static const LibrarySpec spare{
+      "cuSpare", "libcuspare.so.2", "cu13", "nvidia-cuspare>=2,<3", "cublasLtGetVersion", "cublasLtMatmul"};
+  Root root;
+  const std::string poor = root.put("lib64", "libcuspare.so.2", "RUDA_POOR_LIBRARY");
+  const std::string text = failure(spare);
+  CHECK(has(text, poor + " (has no function cublasLtMatmul), "), "%s", text.c_str());
+  const std::string good = root.put("nvidia/cu13/lib", "libcuspare.so.2");
+  void* f = library_function(spare, open_library(spare), "cublasLtMatmul");
+  Dl_info info{};
+  CHECK(dladdr(f, &info) && info.dli_fname == good, "%s was taken", info.dli_fname);
+  CHECK(!dlopen(poor.c_str(), RTLD_NOW | RTLD_NOLOAD), "%s stays loaded", poor.c_str());
+}
+
 RUDA_TEST(report_of_libraries) {
   static_cast<void>(env);
   Root root;
   const std::string paths[] = {
-      root.put("lib64", "libcublasLt.so.13"),        root.put("nvidia/cudnn/lib", "libcudnn.so.9"),
-      root.put("nvidia/cu13/lib", "libcufft.so.12"), root.put("nvidia/cusparse/lib", "libcusparse.so.12"),
-      root.put("nvidia/nccl/lib", "libnccl.so.2"),   root.put("lib", "libnvrtc.so.13")};
+      root.put("nvidia/cu13/lib", "libcublasLt.so.13"), root.put("nvidia/cudnn/lib", "libcudnn.so.9"),
+      root.put("nvidia/cu13/lib", "libcufft.so.12"),    root.put("nvidia/cusparse/lib", "libcusparse.so.12"),
+      root.put("nvidia/nccl/lib", "libnccl.so.2"),      root.put("lib", "libnvrtc.so.13")};
+  const std::string poor = root.put("lib64", "libcublasLt.so.13", "RUDA_POOR_LIBRARY");
   const std::string text = report();
   const char* versions[] = {"cuBLASLt: 13.0.1, ", "cuDNN: 9.19.0, ", "cuFFT: 12.0.3, ",
                             "cuSPARSE: 12.4.5, ", "NCCL: 2.29.3, ",  "NVRTC: 13.0, "};
   for (int i = 0; i < 6; ++i)
     CHECK(has(text, versions[i] + paths[i]), "%s%s is not in:\n%s", versions[i], paths[i].c_str(),
           text.c_str());
+  const std::string passed = paths[0] + "; passed over " + poor + " (has no function cublasLtCreate)\n";
+  CHECK(has(text, passed), "%s is not in:\n%s", passed.c_str(), text.c_str());
 }

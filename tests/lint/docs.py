@@ -1,4 +1,4 @@
-# tests/lint/docs.py - every operator has its page, links lead somewhere, marked samples compile.
+# tests/lint/docs.py - operators have their pages, links lead somewhere, samples compile, packages agree.
 # SPDX-License-Identifier: Apache-2.0
 """usage: docs.py ROOT
 
@@ -95,11 +95,25 @@ def check_samples(root, fail):
     return count
 
 
+def check_packages(root, fail):
+    """NVIDIA's packages that messages of the library name are those of the extra cuda13."""
+    named = re.findall(r'"(nvidia-[\w-]+[<>=][^"]*)"', (root / "cuda/runtime/dynlib.cpp").read_text())
+    project = (root / "pyproject.toml").read_text()
+    extra = re.findall(r'^  "(nvidia-[^"]+)"', project, re.M)
+    extra = [entry.replace(" ", "") for entry in extra]
+    for package in named:
+        if package not in extra:
+            fail(f"pyproject.toml: cuda13 has no {package}, which cuda/runtime/dynlib.cpp names")
+    if len(named) < 6:
+        fail(f"cuda/runtime/dynlib.cpp: names {len(named)} packages, expected 6 or more")
+
+
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     problems = []
     check_pages(root, problems.append)
     check_links(root, problems.append)
+    check_packages(root, problems.append)
     count = check_samples(root, problems.append)
     print("\n".join(problems) or f"the pages are whole, {count} samples compile")
     return 1 if problems else 0

@@ -536,7 +536,8 @@ class InPlace:
 
 def from_dlpack(x, *, context=None, stream=None):
     """A tensor over the memory of `x`, anything with __dlpack__; nothing is copied. context: where it goes;
-    by default that of the current stream, else a CPU context made for it."""
+    by default that of the current stream, else a CPU context made for it. On a GPU the producer's work on the memory
+    must have ended."""
     if not hasattr(x, "__dlpack__"):
         raise TypeError(
             f"x is {described(x)}, expected an object with __dlpack__, such as an array of NumPy or PyTorch"
