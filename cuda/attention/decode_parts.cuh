@@ -56,8 +56,8 @@ struct Seat {
   const uint32_t d = column * lane_elements;
 };
 
-// Sums of one head: the largest score of the warp's keys, and relative to it the weight and the value elements
-// of a lane's own keys.
+// Sums of one head: the largest score of the warp's keys, and relative to it the weight and the value
+// elements of a lane's own keys.
 template <int Heads>
 struct Sums {
   float largest[Heads], weight[Heads], value[Heads][lane_elements];
@@ -176,8 +176,8 @@ __device__ inline void clear(Sums<Heads>& sums) {
   }
 }
 
-// Adds up the rows of lanes: a lane gives half of its values to the one Offset away, adds that one's to those it
-// keeps, and so on. Gives the first of the values that lie in values[0 ..] then.
+// Adds up the rows of lanes: a lane gives half of its values to the one Offset away, adds that one's to those
+// it keeps, and so on. Gives the first of the values that lie in values[0 ..] then.
 template <int Offset, int Lanes, int Count>
 __device__ inline int add_rows(float (&values)[Count], int lane) {
   if constexpr (Offset < Lanes) {

@@ -58,10 +58,11 @@ enum {
 };
 
 /** Flags of ruda_tensor_desc. The low 8 bits are log2 of the address alignment in bytes that may be relied
- *  on; 0 means 64 bytes, what the library's own allocations have. */
+ *  on, up to 12; 0 means 64 bytes, what the library's own allocations have; RUDA_TENSOR_ALIGN_BYTE none. */
 enum {
   RUDA_TENSOR_ALIGN_MASK = 0xFF,
-  RUDA_TENSOR_READ_ONLY = 0x100 /* the memory may not be written */
+  RUDA_TENSOR_ALIGN_BYTE = 0x80, /* any address, such as that of a view of bytes */
+  RUDA_TENSOR_READ_ONLY = 0x100  /* the memory may not be written */
 };
 
 /** Shape, strides and dtype of a tensor. `shape` and `strides` have `rank` entries, in elements, row-major

@@ -50,7 +50,7 @@ ruda_status ruda_tensor_get_desc(ruda_tensor tensor, ruda_tensor_desc* inout) no
     ruda_tensor_desc desc = RUDA_TENSOR_DESC_INIT;
     desc.dtype = layout.dtype;
     desc.rank = uint32_t(layout.rank);
-    desc.flags = t.align_log2() | (t.read_only() ? RUDA_TENSOR_READ_ONLY : 0);
+    desc.flags = t.align_flags() | (t.read_only() ? RUDA_TENSOR_READ_ONLY : 0);
     desc.shape = layout.shape;
     desc.strides = layout.strides;
     struct_out(inout, desc, 1, "inout");

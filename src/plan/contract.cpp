@@ -50,7 +50,8 @@ void Contract::set_layout(Operand& operand, const ruda_tensor_desc* desc) {
              "%s: strides make elements share memory, expected a writable output", label.c_str());
   // CPU kernels load from any address; only device kernels choose their width by alignment.
   const uint32_t log2 = flags & RUDA_TENSOR_ALIGN_MASK;
-  operand.align_log2 = !problem_.context->asynchronous() ? 0 : uint8_t(log2 ? std::min(log2, 6u) : 6);
+  const bool any = log2 == RUDA_TENSOR_ALIGN_BYTE || !problem_.context->asynchronous();
+  operand.align_log2 = any ? 0 : uint8_t(log2 ? std::min(log2, 6u) : 6);
 }
 
 Contract& Contract::in(const char* name, const ruda_tensor_desc* desc) {

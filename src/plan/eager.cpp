@@ -63,7 +63,7 @@ void Eager::add(uint32_t slot, ruda_tensor handle, int arg, const char* name) {
                   layout.dtype,
                   nullptr,
                   uint32_t(layout.rank),
-                  tensor.align_log2(),
+                  tensor.align_flags(),
                   layout.shape,
                   layout.strides};
 }

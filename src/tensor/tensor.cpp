@@ -126,7 +126,8 @@ Layout layout_in(const ruda_tensor_desc* desc, bool allow_views, int arg, const 
                  uint32_t* out_flags) {
   const ruda_tensor_desc copy = struct_in(desc, arg, name);
   RUDA_CHECK((copy.flags & ~uint32_t(RUDA_TENSOR_ALIGN_MASK | RUDA_TENSOR_READ_ONLY)) == 0 &&
-                 (copy.flags & RUDA_TENSOR_ALIGN_MASK) <= 12,
+                 ((copy.flags & RUDA_TENSOR_ALIGN_MASK) <= 12 ||
+                  (copy.flags & RUDA_TENSOR_ALIGN_MASK) == RUDA_TENSOR_ALIGN_BYTE),
              RUDA_E_ARGUMENT, arg, "%s: flags are 0x%x, which holds unknown bits", name, copy.flags);
   if (out_flags) *out_flags = copy.flags;
   RUDA_CHECK(copy.rank <= RUDA_MAX_RANK, RUDA_E_SHAPE, arg, "%s: rank is %u, expected 0..%d", name, copy.rank,

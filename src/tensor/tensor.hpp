@@ -145,6 +145,7 @@ class Tensor final : public Object {
   std::byte* data() const { return data_; }
   bool read_only() const { return read_only_; }
   uint32_t align_log2() const { return align_log2_; }  // of the address, at most 6 (64 bytes)
+  uint32_t align_flags() const { return align_log2_ ? align_log2_ : uint32_t(RUDA_TENSOR_ALIGN_BYTE); }
 
  private:
   void dispose() noexcept override { dispose_with(this, storage_); }

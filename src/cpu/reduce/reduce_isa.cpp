@@ -1,4 +1,5 @@
-// src/cpu/reduce/reduce_isa.cpp - vector kernels of the reductions of F32 and narrower floats: dense rows, and columns side by side.
+// src/cpu/reduce/reduce_isa.cpp - vector kernels of the reductions of F32 and narrower floats: dense rows,
+// and columns side by side.
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/reduce/reduce_table.hpp"
 #include "cpu/simd/simd.hpp"

@@ -21,8 +21,8 @@ constexpr int reduce_rows_block = 256;
 // Joins `count` (at most reduce_piece) dense elements, the first of which has number `first`.
 using ReduceRow = void (*)(const void* x, int64_t count, int64_t first, ReduceValue* joined);
 // Joins `rows` (at most reduce_rows_block) rows of `cols` (at most reduce_columns) dense elements, the first
-// row having number `first`, into value[c]; functions that give an index write value[c] and index[c]. A value is
-// a float, of F64 a double, of integers 64 bits.
+// row having number `first`, into value[c]; functions that give an index write value[c] and index[c]. A value
+// is a float, of F64 a double, of integers 64 bits.
 using ReduceColumns = void (*)(const void* x, int64_t row_stride, int64_t rows, int64_t cols, int64_t first,
                                void* value, int64_t* index);
 

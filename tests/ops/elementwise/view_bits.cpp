@@ -121,3 +121,57 @@ RUDA_TEST(views_have_the_same_bits_in_matmul_block) {
     }
   release({weights, floats});
 }
+
+// Elements of one byte begin at any address, where no wide access fits.
+RUDA_TEST(bytes_at_any_address) {
+  constexpr int64_t most = 9000;
+  std::vector<uint8_t> bytes(size_t(most + 16));
+  for (uint8_t& byte : bytes) byte = uint8_t(env.integer(0, 255));
+  for (const uint32_t dtype : {RUDA_I8, RUDA_U8, RUDA_F8E4M3, RUDA_F8E5M2, RUDA_BOOL}) {
+    set_case("dtype " + std::to_string(dtype));
+    if (dtype == RUDA_BOOL)
+      for (uint8_t& byte : bytes) byte &= 1;
+    const ruda_tensor all = new_tensor(env.context, dtype, {most + 16});
+    MUST(ruda_tensor_write(env.stream, all, bytes.data(), bytes.size()));
+    const bool number = dtype == RUDA_I8 || dtype == RUDA_U8;
+    for (const int64_t skip : {1, 2, 3, 4, 8, 15})
+      for (const int64_t count : {int64_t(5), int64_t(4096), most}) {
+        const int64_t end = skip + count;
+        ruda_tensor view = nullptr;
+        MUST(ruda_tensor_slice(all, &skip, &end, nullptr, 1, &view));
+        if (skip % 2)
+          CHECK((desc_of(view).flags & RUDA_TENSOR_ALIGN_MASK) == RUDA_TENSOR_ALIGN_BYTE, "aligned");
+        for (const uint32_t to : {RUDA_F32, RUDA_F16, RUDA_I16, RUDA_U8, RUDA_F64})
+          compare(
+              env, "cast",
+              [&](ruda_tensor x, ruda_tensor* y) { return ruda_tensor_cast(env.stream, x, to, y); }, view);
+        const uint32_t binary = number ? RUDA_BINARY_ADD : RUDA_BINARY_XOR;
+        if (number || dtype == RUDA_BOOL) {
+          compare(
+              env, "binary",
+              [&](ruda_tensor x, ruda_tensor* y) { return ruda_binary(env.stream, x, x, binary, y); }, view);
+          compare(
+              env, "unary",
+              [&](ruda_tensor x, ruda_tensor* y) {
+                return ruda_unary(env.stream, x, number ? RUDA_UNARY_ABS : RUDA_UNARY_NOT, y);
+              },
+              view);
+          compare(
+              env, "reduce",
+              [&](ruda_tensor x, ruda_tensor* y) {
+                return ruda_reduce(env.stream, x, number ? RUDA_REDUCE_SUM : RUDA_REDUCE_ANY, 1, 0, y);
+              },
+              view);
+        }
+        if (number)
+          compare(
+              env, "scalar",
+              [&](ruda_tensor x, ruda_tensor* y) {
+                return ruda_binary_scalar(env.stream, x, 3, RUDA_BINARY_MUL, y);
+              },
+              view);
+        ruda_release(view);
+      }
+    ruda_release(all);
+  }
+}
