@@ -1,5 +1,4 @@
-// src/cpu/reduce/reduce_f64_isa.cpp - vector kernels of the reductions of F64: dense rows, columns side by
-// side.
+// src/cpu/reduce/reduce_f64_isa.cpp - vector kernels of the reductions of F64: rows, columns side by side.
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/reduce/reduce_table.hpp"
 #include "cpu/simd/vec64.hpp"

@@ -1,5 +1,4 @@
-// src/cpu/reduce/reduce_int_isa.cpp - reductions of integers, in rows or in columns side by side, in loops
-// that compilers make vectors of.
+// src/cpu/reduce/reduce_int_isa.cpp - reductions of integers in loops that compilers make vectors of.
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/reduce/reduce_table.hpp"
 #include "cpu/simd/vec.hpp"
@@ -188,8 +187,8 @@ void place_columns(const void* x_data, int64_t row_stride, int64_t rows, int64_t
   for (int64_t c = 0; c < cols; c++) value[c] = (int64_t)best[c], index[c] = first + (int64_t)place[c];
 }
 
-// |x| of fewer than 64 bits is taken without a sign, so that that of the lowest number fits; of the lowest
-// I64 it wraps to itself.
+// |x| of fewer than 64 bits is taken without a sign, so that it fits for the lowest number too; that of the
+// lowest I64 wraps to itself.
 template <class T>
 void max_abs_columns(const void* x_data, int64_t row_stride, int64_t rows, int64_t cols, int64_t,
                      void* values, int64_t*) {

@@ -1,5 +1,4 @@
-// src/cpu/reduce/reduce_isa.cpp - vector kernels of the reductions of F32 and narrower floats: dense rows,
-// and columns side by side.
+// src/cpu/reduce/reduce_isa.cpp - vector kernels of the reductions of F32, F16, BF16: rows, columns together.
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/reduce/reduce_table.hpp"
 #include "cpu/simd/simd.hpp"

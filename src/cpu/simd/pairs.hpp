@@ -69,7 +69,7 @@ RUDA_INLINE F32 pow(F32 x, F32 y) {
   return pow_ends(x, y, r);
 }
 
-// Angle of the point (x, y): 1.5 ulp. From that of the smaller magnitude over the larger one, by quadrants;
+// Angle of the point (x, y): 1.6 ulp. From that of the smaller magnitude over the larger one, by quadrants;
 // half pi and pi have two parts, the second of which comes in before the last rounding but one.
 RUDA_INLINE F32 atan2(F32 y, F32 x) {
   const F32 u = abs(y), v = abs(x);

@@ -234,8 +234,8 @@ RUDA_TEST(reduce_integers) {
   }
 }
 
-// [outer, rows, cols] over the rows, integers of the whole range in 128 bits: sums, products and the
-// magnitude of the lowest number wrap into y.
+// [outer, rows, cols] over the rows, integers of the whole range in 128 bits: sums, products and magnitudes
+// of the lowest number wrap into y.
 void check_integer_columns(Env& env, uint32_t op, uint32_t dtype, Shape shape, bool wide = false) {
   using Wide = __int128;
   set_case("op " + std::to_string(op) + " dtype " + std::to_string(dtype) + " rows " +
