@@ -405,36 +405,6 @@ RUDA_TEST(binary_signs_of_zeros) {
     }
 }
 
-// What explain says in brackets behind the kernel's name.
-RUDA_TEST(binary_explains_its_way) {
-  if (env.settings.backend == RUDA_BACKEND_CUDA) throw Skip("the text is that of the CPU");
-  const auto way_of = [&](uint32_t op, uint32_t dtype) {
-    OpRun run(env, "binary");
-    run.input(A, dtype, {8}, Values(8, 1));
-    run.input(B, dtype, {8}, Values(8, 1));
-    run.output(Y, is_compare(op) ? uint32_t(RUDA_BOOL) : dtype, {8});
-    ruda_plan plan = nullptr;
-    MUST(creator(env, run, op)(nullptr, &plan));
-    char text[1000];
-    MUST(ruda_plan_explain(plan, text, sizeof text, nullptr));
-    ruda_release(plan);
-    const std::string line(text, std::strcspn(text, "\n"));
-    return line.substr(line.find(", ") + 2);
-  };
-  const std::string vectors = way_of(RUDA_BINARY_ADD, RUDA_F32), single = "one element at a time)";
-  CHECK(vectors != single, "add of F32: %s", vectors.c_str());
-  for (uint32_t op = 1; op <= last_op; ++op)
-    for (uint32_t dtype : {RUDA_F32, RUDA_BF16, RUDA_F64, RUDA_I32}) {
-      const bool real = dtype != RUDA_I32;
-      if (real ? !takes_real(op) : !takes_int(op)) continue;
-      // Calls of the C library, and divisions that processors have for no vector.
-      const bool slow = op == RUDA_BINARY_POW || (op >= RUDA_BINARY_REMAINDER && op <= RUDA_BINARY_ATAN2);
-      const std::string way = way_of(op, dtype);
-      CHECK(way == (slow && (dtype == RUDA_F64 || !real) ? single : vectors), "op %u dtype %u: %s", op, dtype,
-            way.c_str());
-    }
-}
-
 RUDA_TEST(binary_in_place) {
   for (uint32_t over : {A, B})
     for (uint32_t dtype : {RUDA_F32, RUDA_BF16, RUDA_F64}) {

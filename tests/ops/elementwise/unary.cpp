@@ -368,26 +368,6 @@ RUDA_TEST(unary_eager) {
   CHECK_FAILS(ruda_unary(env.stream, run.tensor(X), 1, nullptr), RUDA_E_NULL, 3, "out is NULL");
 }
 
-// Vectors, or one element at a time, as explain says behind the kernel's name.
-RUDA_TEST(unary_explains_its_way) {
-  if (env.settings.backend == RUDA_BACKEND_CUDA) throw Skip("the text is that of the CPU");
-  const auto first_line = [&](uint32_t dtype) {
-    OpRun run(env, "unary");
-    run.input(X, dtype, {8}, Values(8, 1));
-    run.output(Y, dtype, {8});
-    ruda_plan plan = nullptr;
-    MUST(creator(env, run, RUDA_UNARY_ABS)(nullptr, &plan));
-    char text[1000];
-    MUST(ruda_plan_explain(plan, text, sizeof text, nullptr));
-    ruda_release(plan);
-    return std::string(text, std::strcspn(text, "\n"));
-  };
-  const std::string vectors = first_line(RUDA_F32), single = first_line(RUDA_F64);
-  CHECK(vectors.starts_with("unary: cpu/unary/rows (abs, "), "F32: %s", vectors.c_str());
-  CHECK(first_line(RUDA_I32) == vectors, "I32: %s", first_line(RUDA_I32).c_str());
-  CHECK(single == "unary: cpu/unary/scalar (abs, one element at a time)", "F64: %s", single.c_str());
-}
-
 RUDA_TEST(unary_errors) {
   OpRun run(env, "unary"), other(env, "unary");
   run.random_input(X, RUDA_F32, {2, 8});
