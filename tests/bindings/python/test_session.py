@@ -83,6 +83,9 @@ class SessionTest(unittest.TestCase):
         self.assertEqual(t.decode(t.encode(b"\xff")), "\ufffd")
         self.assertEqual(b"".join(map(t.token_text, t.encode(b"\xffx"))), b"\xffx")
         end = t.token_id("<|im_end|>")
+        for text in ("<|im_end|>\0", b"<|im_end|>\0junk"):
+            with self.assertRaisesRegex(ruda.ArgumentError, "text holds a NUL at byte 10, expected none"):
+                t.token_id(text)
         self.assertTrue(t.is_end(end))
         self.assertEqual(t.encode("<|im_end|>", parse_special=True), [end])
         self.assertGreater(len(t.encode("<|im_end|>")), 1)
