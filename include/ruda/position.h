@@ -127,10 +127,10 @@ RUDA_API ruda_status RUDA_CALL ruda_rope(ruda_stream stream, ruda_tensor x, ruda
                                          ruda_tensor frequencies, const ruda_rope_params* params,
                                          ruda_tensor* out) RUDA_NX;
 
-/** The frequencies f_i after scaling, `count` = params->rotary_dim / 2 of them (rotary_dim 0 = 2 *
- *  count; at most 65536), and the attention factor. Checks params as a plan of rope without a tensor of frequencies does,
- *  also with count 0. Either out may be NULL; `frequencies` NULL gives the factor alone and checks params as
- *  a plan with a tensor does, which does not read what makes frequencies. Both may be NULL with count 0.
+/** The frequencies f_i after scaling, `count` = params->rotary_dim / 2 of them (rotary_dim 0 = 2 * count), at
+ *  most 32768, and the attention factor. Checks params as a plan of rope without a tensor of frequencies
+ *  does, also with count 0. Either out may be NULL; `frequencies` NULL gives the factor alone and checks as a
+ *  plan with a tensor does, which does not read what makes frequencies. Both may be NULL with count 0.
  *  Status: RUDA_E_NULL, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE (count differs, a bound), RUDA_E_ARGUMENT. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_rope_frequencies(const ruda_rope_params* params, double* frequencies,
                                                      int64_t count, double* out_factor) RUDA_NX;
