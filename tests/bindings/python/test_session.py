@@ -309,6 +309,15 @@ class SessionTest(unittest.TestCase):
             thread.join()
             self.assertEqual(there, [None])
 
+    def test_cancelled_prompt(self):
+        # The same words whether the token is seen before a step or within one.
+        with self.model.session() as session, ruda.Cancel() as cancel:
+            cancel.request()
+            for prompt in ([1, 2], "a", list(range(1, 200))):
+                with self.assertRaises(ruda.CancelledError) as caught:
+                    session.prompt(prompt, cancel=cancel)
+                self.assertEqual(caught.exception.message, "the call was cancelled by its token")
+
     def test_cancel(self):
         with self.model.session() as session, ruda.Cancel() as cancel:
             pieces = session.chat(QUESTION, cancel=cancel)
