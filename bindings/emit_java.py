@@ -103,7 +103,7 @@ def constants(enumerations, files):
             "  static int of(String parameter, String name) {",
             '    switch (NativeHandle.need(parameter, name, "a text").toUpperCase(java.util.Locale.ROOT)) {',
             *(f'      case "{m}": return {m};' for m, _ in e.members),
-            '      default: throw new IllegalArgumentException(parameter + " is \\"" + name + "\\", expected one of '
+            '      default: throw new IllegalArgumentException(parameter + " is " + NativeHandle.quoted(name) + ", expected one of '
             f'{e.name}: " + NAMES);',
             "    }",
             "  }",

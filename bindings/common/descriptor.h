@@ -253,28 +253,26 @@ static ruda_status rudax_read_choice(rudax_reader* r, const rudax_field* field, 
   int64_t count;
   if (!rudax_take(r, &count) || count < 0 || count > r->left)
     return rudax_fail(RUDA_E_ARGUMENT, "%s: the value of %s is cut short", r->op, field->name);
-  char given[48];
+  char given[84], lower[84];
   uint32_t length = 0;
-  for (; length < count && length + 1 < sizeof given; ++length) {
-    const int64_t byte = r->values[length];
-    given[length] = (char)(byte >= 'A' && byte <= 'Z'  ? byte + 'a' - 'A'
-                           : byte >= ' ' && byte < 127 ? byte
-                                                       : '?');
+  for (; length < count && length < sizeof given; ++length) {
+    given[length] = (char)r->values[length];
+    lower[length] =
+        (char)(given[length] >= 'A' && given[length] <= 'Z' ? given[length] + 'a' - 'A' : given[length]);
   }
-  given[length] = 0;
   r->values += count;
   r->left -= (uint32_t)count;
   const char* name = c->names;
   for (uint32_t i = 0; i < c->count; ++i) {
     const size_t size = strcspn(name, ",");
-    if (size == length && length == count && !memcmp(name, given, size)) {
+    if (size == length && length == count && !memcmp(name, lower, size)) {
       memcpy(at, &c->numbers[i], sizeof c->numbers[i]);
       return RUDA_OK;
     }
     name += size + (name[size] ? 2 : 0);
   }
-  return rudax_fail(RUDA_E_ARGUMENT, "%s: %s is \"%s\", expected one of %s: %s", r->op, field->name, given,
-                    c->enumeration, c->names);
+  return rudax_fail(RUDA_E_ARGUMENT, "%s: %s is %s, expected one of %s: %s", r->op, field->name,
+                    rudax_quote(given, (size_t)count).text, c->enumeration, c->names);
 }
 
 static const char* rudax_tag_name(int64_t tag) {
@@ -377,12 +375,13 @@ static void rudax_list(char* known, size_t bytes, const char* prefix, const ruda
 }
 
 /* The message lists what there is: for the name of an option the options alone. */
-static ruda_status rudax_no_field(const rudax_op* op, const char* name, int length, int option) {
+static ruda_status rudax_no_field(const rudax_op* op, const char* name, size_t length, int option) {
   char known[640];
   known[0] = 0;
   if (!option) rudax_list(known, sizeof known, "", op->fields, op->field_count);
   rudax_list(known, sizeof known, "options.", rudax_option_fields, rudax_option_total);
-  return rudax_fail(RUDA_E_ARGUMENT, "%s has no parameter %.*s: it has%s", op->name, length, name, known);
+  return rudax_fail(RUDA_E_ARGUMENT, "%s has no parameter %s: it has%s", op->name,
+                    rudax_quote(name, length).text, known);
 }
 
 static ruda_status rudax_fill(rudax_reader* r, const rudax_op* op, const char* fields, rudax_room* parts) {
@@ -392,7 +391,7 @@ static ruda_status rudax_fill(rudax_reader* r, const rudax_op* op, const char* f
     const rudax_field* field =
         option ? rudax_find_field(rudax_option_fields, rudax_option_total, name + 8, length - 8)
                : rudax_find_field(op->fields, op->field_count, name, length);
-    if (!field) return rudax_no_field(op, name, (int)length, option);
+    if (!field) return rudax_no_field(op, name, length, option);
     char* part = parts[field->part].bytes;
     const ruda_status status = rudax_read_value(r, field, part);
     if (status) return status;
@@ -414,7 +413,8 @@ RUDAX_UNUSED static ruda_status rudax_plan_create(ruda_context context, const ch
   const rudax_op* found = NULL;
   for (uint32_t i = 0; i < rudax_op_total && !found; ++i)
     if (!strcmp(rudax_ops[i].name, op)) found = &rudax_ops[i];
-  if (!found) return rudax_fail(RUDA_E_NOT_FOUND, "no operator is called %s", op);
+  if (!found)
+    return rudax_fail(RUDA_E_NOT_FOUND, "no operator is called %s", rudax_quote(op, strlen(op)).text);
   rudax_room parts[rudax_most_parts];
   memset(parts, 0, sizeof parts);
   for (uint32_t i = 0; i < found->part_count; ++i)

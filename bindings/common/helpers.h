@@ -30,7 +30,7 @@
  * at once. */
 static _Thread_local struct {
   ruda_status status;
-  char message[1024]; /* room for the names of the largest enumeration */
+  char message[1280]; /* room for a quoted text and the names of the largest enumeration */
 } rudax_fault;
 
 RUDAX_PRINTF static ruda_status rudax_fail(ruda_status status, const char* format, ...) {
@@ -39,6 +39,54 @@ RUDAX_PRINTF static ruda_status rudax_fail(ruda_status status, const char* forma
   vsnprintf(rudax_fault.message, sizeof rudax_fault.message, format, arguments);
   va_end(arguments);
   return rudax_fault.status = status;
+}
+
+/* A text of the caller as the messages of the library quote it: at most 80 bytes, whole characters, then
+ * "..."; what is not printable as \xNN. */
+typedef struct {
+  char text[328];
+} rudax_quoted;
+
+/* Bytes of the printable UTF-8 character at `at`; 0 when there is none. */
+static size_t rudax_printable(const char* at, size_t left) {
+  unsigned b[4] = {0, 0, 0, 0};
+  for (size_t i = 0; i < 4 && i < left; ++i) b[i] = (unsigned char)at[i];
+  if (b[0] < 0x80) return b[0] >= 0x20 && b[0] != 0x7F && b[0] != '"' && b[0] != '\\';
+  if (b[0] < 0xC2 || b[0] > 0xF4) return 0;
+  const unsigned low = b[0] == 0xE0 ? 0xA0 : b[0] == 0xF0 ? 0x90 : b[0] == 0xC2 ? 0xA0 : 0x80;
+  const unsigned high = b[0] == 0xED ? 0x9F : b[0] == 0xF4 ? 0x8F : 0xBF;
+  const size_t size = b[0] < 0xE0 ? 2 : b[0] < 0xF0 ? 3 : 4;
+  if (b[1] < low || b[1] > high) return 0;
+  for (size_t i = 2; i < size; ++i)
+    if ((b[i] & 0xC0) != 0x80) return 0;
+  if (b[0] == 0xE2 && b[1] == 0x80 && (b[2] == 0x8E || b[2] == 0x8F || (b[2] >= 0xA8 && b[2] <= 0xAE)))
+    return 0;
+  return b[0] == 0xE2 && b[1] == 0x81 && b[2] >= 0xA6 && b[2] <= 0xA9 ? 0 : size;
+}
+
+/* Of a text of `bytes` bytes, of which `text` has all or the first 84. */
+static rudax_quoted rudax_quote(const char* text, size_t bytes) {
+  static const char digits[] = "0123456789abcdef";
+  rudax_quoted made;
+  size_t shown = 0;
+  char* to = made.text;
+  *to++ = '"';
+  while (shown < bytes) {
+    const size_t left = bytes - shown, size = rudax_printable(text + shown, left < 4 ? left : 4);
+    if (shown + (size ? size : 1) > 80) break;
+    if (size) {
+      memcpy(to, text + shown, size);
+      to += size;
+    } else {
+      *to++ = '\\';
+      *to++ = 'x';
+      *to++ = digits[(unsigned char)text[shown] >> 4];
+      *to++ = digits[text[shown] & 15];
+    }
+    shown += size ? size : 1;
+  }
+  memcpy(to, shown < bytes ? "\"..." : "\"", shown < bytes ? 5 : 2);
+  return made;
 }
 
 /* A message of the library about a field of a struct, of which no caller here knows: "desc.pages is 0",

@@ -19,6 +19,17 @@ static ruda_status rudax_copy_text(const char* input, uint64_t bytes, char** out
   return RUDA_OK;
 }
 
+/* As rudax_copy_text, for a text that the library reads up to its first NUL: one within it is refused, by the
+ * name of the parameter. */
+static ruda_status rudax_copy_name(const char* parameter, const char* input, uint64_t bytes, char** out) {
+  const ruda_status status = rudax_copy_text(input, bytes, out);
+  if (status || strlen(*out) == bytes) return status;
+  const unsigned long long at = strlen(*out);
+  free(*out);
+  *out = NULL;
+  return rudax_fail(RUDA_E_ARGUMENT, "%s holds a NUL at byte %llu, expected none", parameter, at);
+}
+
 static ruda_status rudax_copy_tokens(const int64_t* values, uint32_t count, int32_t** out) {
   *out = (int32_t*)malloc(((uint64_t)count + 1) * sizeof **out);
   if (!*out) return rudax_fail(RUDA_E_OOM_HOST, "no memory for %u tokens", count);
@@ -38,11 +49,9 @@ static ruda_status rudax_copy_tokens(const int64_t* values, uint32_t count, int3
 RUDAX_UNUSED static ruda_status rudax_store_open(const char* input, uint64_t bytes, ruda_store* out) {
   char* path;
   *out = NULL;
-  ruda_status status = rudax_copy_text(input, bytes, &path);
+  ruda_status status = rudax_copy_name("path", input, bytes, &path);
   if (status) return status;
-  status = strlen(path) != bytes
-               ? rudax_fail(RUDA_E_ARGUMENT, "path holds a NUL at byte %zu, expected none", strlen(path))
-               : ruda_store_open(path, NULL, out);
+  status = ruda_store_open(path, NULL, out);
   free(path);
   return status;
 }
@@ -106,7 +115,7 @@ RUDAX_UNUSED static ruda_status rudax_tokenizer_token_id(ruda_tokenizer tokenize
   char* text;
   int32_t id = -1;
   *out = -1;
-  ruda_status status = rudax_copy_text(input, bytes, &text);
+  ruda_status status = rudax_copy_name("text", input, bytes, &text);
   if (status) return status;
   status = ruda_tokenizer_token_id(tokenizer, text, &id);
   free(text);

@@ -43,7 +43,7 @@ enum { RUDA_ROPE_EXACT_RAMP = 1 /* yarn: the ends of the ramp are not rounded ou
  *  number that the scaling reads is refused by name where it is not finite or out of its range; those under
  *  "always" whatever the scaling:
  *
- *  rotary_dim             always: even, 0..head_dim; dynamic: at least 4
+ *  rotary_dim             always: even, 0..head_dim, which is at most 65536; dynamic: at least 4
  *  theta                  above 0, yarn: above 1
  *  factor                 linear, dynamic, yarn, llama3: above 0; longrope: 0 or more
  *  attention_factor       always: 0, or above 0 as F32 and not above the largest F32
@@ -91,8 +91,8 @@ typedef struct ruda_rope_params {
  *    (u, v) -> (u c + v s, v c - u s)          RUDA_ROPE_INVERSE
  *  Elements past rotary_dim are copied.
  *
- *  x            in   [tokens, heads, head_dim], any extent may be 0; F32, F16, BF16; last stride 1, others
- *                    any
+ *  x            in   [tokens, heads, head_dim], any extent may be 0, head_dim at most 65536; F32, F16, BF16;
+ *                    last stride 1, others any
  *  positions    in   [tokens], contiguous; I32, I64; any sign
  *  frequencies  in   optional [rotary_dim / 2], contiguous; F32; used instead of theta and scaling
  *  y            out  as x; may be the very tensor bound to X
@@ -127,11 +127,11 @@ RUDA_API ruda_status RUDA_CALL ruda_rope(ruda_stream stream, ruda_tensor x, ruda
                                          ruda_tensor frequencies, const ruda_rope_params* params,
                                          ruda_tensor* out) RUDA_NX;
 
-/** The frequencies f_i after scaling, `count` = params->rotary_dim / 2 of them (rotary_dim 0 = 2 *
- *  count), and the attention factor. Checks params as a plan of rope without a tensor of frequencies does,
- *  also with count 0. Either out may be NULL; `frequencies` NULL gives the factor alone and checks params as
- *  a plan with a tensor does, which does not read what makes frequencies. Both may be NULL with count 0.
- *  Status: RUDA_E_NULL, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE (count differs), RUDA_E_ARGUMENT. [T] */
+/** The frequencies f_i after scaling, `count` = params->rotary_dim / 2 of them (rotary_dim 0 = 2 * count), at
+ *  most 32768, and the attention factor. Checks params as a plan of rope without a tensor of frequencies
+ *  does, also with count 0. Either out may be NULL; `frequencies` NULL gives the factor alone and checks as a
+ *  plan with a tensor does, which does not read what makes frequencies. Both may be NULL with count 0.
+ *  Status: RUDA_E_NULL, RUDA_E_STRUCT_TOO_NEW, RUDA_E_SHAPE (count differs, a bound), RUDA_E_ARGUMENT. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_rope_frequencies(const ruda_rope_params* params, double* frequencies,
                                                      int64_t count, double* out_factor) RUDA_NX;
 
@@ -166,8 +166,8 @@ enum {
  *  v_cache      inout  [pages, page_size, kv_heads, value_dim]; dtype of k_cache; strides as k_cache
  *
  *  The turned k is rounded to the dtype of k, then to that of the cache, as the two operators do. Rows at and
- *  past the schedule's query count are neither used nor written. params->rotary_dim may be less than
- *  head_dim. */
+ *  past the schedule's query count are neither used nor written. head_dim is at most 65536 and
+ *  params->rotary_dim may be less. */
 typedef struct ruda_rope_append_desc {
   uint32_t struct_size, reserved;
   const ruda_ext* next;

@@ -1,6 +1,7 @@
 // src/api/plan.cpp - C entries of plans, workspaces, cancel tokens and the list of operators.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/struct_in.hpp"
+#include "core/text.hpp"
 #include "plan/program.hpp"
 
 using namespace ruda;
@@ -137,7 +138,7 @@ ruda_status ruda_op_kernels(const char* op, uint32_t backend, char* text, uint64
       text_out(list, text, capacity, out_needed, 2);
       return;
     }
-    fail(RUDA_E_NOT_FOUND, 0, "op is \"%.64s\", which this library does not have", op);
+    fail(RUDA_E_NOT_FOUND, 0, "op is %s, which this library does not have", quoted(op).c_str());
   });
 }
 

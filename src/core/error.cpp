@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/error.hpp"
 
+#include "core/text.hpp"
+
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -30,44 +32,6 @@ std::string vformat(const char* format, va_list list) {
   for (char& c : text)
     if (c == '\n' || c == '\r') c = ' ';
   return text;
-}
-
-// Bytes of the UTF-8 character at `text`, which ends with a NUL; 0 when there is none.
-size_t character_bytes(const unsigned char* text) {
-  const unsigned lead = text[0];
-  if (lead < 0x80) return 1;
-  if (lead < 0xC2 || lead > 0xF4) return 0;
-  const size_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  // no overlong forms, surrogates, or codes above 0x10FFFF
-  const unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-  const unsigned high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-  if (text[1] < low || text[1] > high) return 0;
-  for (size_t i = 2; i < size; ++i)
-    if ((text[i] & 0xC0) != 0x80) return 0;
-  return size;
-}
-
-// One line of valid UTF-8: line breaks become blanks, control characters and stray bytes \xHH.
-void copy_escaped(const char* from, char (&to)[text_capacity]) {
-  const auto* text = reinterpret_cast<const unsigned char*>(from);
-  size_t used = 0;
-  while (*text) {
-    char escape[5];
-    const char* piece = reinterpret_cast<const char*>(text);
-    const size_t taken = character_bytes(text);
-    size_t size = taken;
-    if (*text == '\n' || *text == '\r') {
-      piece = " ";
-    } else if (!taken || *text < 0x20 || *text == 0x7F) {
-      size = size_t(std::snprintf(escape, sizeof escape, "\\x%02x", unsigned(*text)));
-      piece = escape;
-    }
-    if (used + size >= sizeof to) break;
-    std::memcpy(to + used, piece, size);
-    used += size;
-    text += taken ? taken : 1;
-  }
-  to[used] = 0;
 }
 
 }  // namespace
@@ -117,7 +81,7 @@ ruda_status record(const char* function, ruda_status status, int arg, const char
   r.native_code = 0;
   r.native_library = "";
   r.function = function;
-  copy_escaped(text, r.text);
+  copy_escaped(text, r.text, sizeof r.text);
   return status;
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/log.hpp"
 
+#include "core/text.hpp"
+
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -45,11 +47,12 @@ void Log::set(ruda_log_fn callback, void* user, uint32_t level) {
 
 void Log::write(uint32_t level, const char* component, const char* format, ...) noexcept {
   if (!wants(level)) return;
-  char text[line_capacity];
+  char raw[line_capacity], text[line_capacity];
   va_list list;
   va_start(list, format);
-  std::vsnprintf(text, sizeof text, format, list);
+  std::vsnprintf(raw, sizeof raw, format, list);
   va_end(list);
+  copy_escaped(raw, text, sizeof text);
   try {
     std::unique_lock lock(mutex_);
     if (callback_) {

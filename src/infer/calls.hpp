@@ -22,7 +22,9 @@ inline void ok(ruda_status status) {
   error.status = status;
   error.native_code = info.native_code;
   error.native_library = info.native_library;
-  error.text = std::string(info.function) + ": " + info.message;
+  const bool stopped =
+      status == RUDA_E_CANCELLED || status == RUDA_E_TIMEOUT;  // on request: no call is at fault
+  error.text = stopped ? info.message : std::string(info.function) + ": " + info.message;
   throw error;
 }
 

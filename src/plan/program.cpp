@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/program.hpp"
 
+#include "core/text.hpp"
+
 #include <algorithm>
 
 namespace ruda {
@@ -84,8 +86,8 @@ std::shared_ptr<const Program> Program::build(Problem&& problem) {
   std::string names;
   for (const Kernel& kernel : *kernels) names += (names.empty() ? "" : ", ") + std::string(kernel.name);
   RUDA_CHECK(named, RUDA_E_ARGUMENT, arg_desc,
-             "%s: options.kernel is \"%s\", which this backend does not have; it has %s", p.op->name,
-             p.forced_kernel.c_str(), names.c_str());
+             "%s: options.kernel is %s, which this backend does not have; it has %s", p.op->name,
+             quoted(p.forced_kernel).c_str(), names.c_str());
   std::string reasons;
   for (const std::string& reason : program->declined_) reasons += (reasons.empty() ? "" : "; ") + reason;
   fail(RUDA_E_UNSUPPORTED, -1, "%s: no kernel takes the problem: %s", p.op->name, reasons.c_str());

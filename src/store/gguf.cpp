@@ -8,7 +8,7 @@
 #include "store/gguf.hpp"
 
 #include "core/error.hpp"
-#include "store/text.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <bit>

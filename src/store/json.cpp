@@ -3,7 +3,7 @@
 #include "store/json.hpp"
 
 #include "core/error.hpp"
-#include "store/text.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <charconv>

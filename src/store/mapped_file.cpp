@@ -3,7 +3,7 @@
 #include "store/mapped_file.hpp"
 
 #include "core/error.hpp"
-#include "store/text.hpp"
+#include "core/text.hpp"
 
 #include <cerrno>
 #include <cstring>

@@ -3,7 +3,7 @@
 #include "store/meta.hpp"
 
 #include "core/error.hpp"
-#include "store/text.hpp"
+#include "core/text.hpp"
 
 namespace ruda::store {
 namespace {

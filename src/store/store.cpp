@@ -4,7 +4,7 @@
 
 #include "core/dtype.hpp"
 #include "core/fork.hpp"
-#include "store/text.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -97,13 +97,20 @@ static void quotes_text_verbatim(void** state) {
   FAILS(ruda_op_kernels("%s%n%d", RUDA_BACKEND_CPU, text, sizeof text, NULL), RUDA_E_NOT_FOUND, 0,
         "\"%s%n%d\"");
   FAILS(ruda_op_kernels("line\nbreak", RUDA_BACKEND_CPU, text, sizeof text, NULL), RUDA_E_NOT_FOUND, 0,
-        "\"line break\"");
+        "\"line\\x0abreak\"");
+  /* A mark of direction and a C1 control would change how what follows is shown. */
+  FAILS(ruda_op_kernels("\xe2\x80\xae\xc2\x9b\xe2\x82\xac", RUDA_BACKEND_CPU, text, sizeof text, NULL),
+        RUDA_E_NOT_FOUND, 0, "\"\\xe2\\x80\\xae\\xc2\\x9b\xe2\x82\xac\"");
   FAILS(ruda_op_kernels("a\x1b[31m\xff\x7f \xc3\xa4", RUDA_BACKEND_CPU, text, sizeof text, NULL),
         RUDA_E_NOT_FOUND, 0, "\"a\\x1b[31m\\xff\\x7f \xc3\xa4\"");
-  /* A very long name is cut, not copied past the record. */
+  /* A very long name is cut to 80 bytes, at the end of a character; what is expected stands behind it. */
   static char name[5000];
   memset(name, 'n', sizeof name - 1);
-  FAILS(ruda_op_kernels(name, RUDA_BACKEND_CPU, text, sizeof text, NULL), RUDA_E_NOT_FOUND, 0, "nnnn");
+  FAILS(ruda_op_kernels(name, RUDA_BACKEND_CPU, text, sizeof text, NULL), RUDA_E_NOT_FOUND, 0,
+        "nnnn\"..., which this library does not have");
+  for (size_t i = 1; i + 2 < sizeof name; i += 2) memcpy(name + i, "\xc3\xa9", 2);
+  FAILS(ruda_op_kernels(name, RUDA_BACKEND_CPU, text, sizeof text, NULL), RUDA_E_NOT_FOUND, 0,
+        "\xc3\xa9\"..., which this library does not have");
 }
 
 /* ---- eight threads that fail in their own ways see their own text ---- */

@@ -81,7 +81,7 @@ static void expect_refused(const char* source, ruda_status status, const char* p
 
 static void names_the_line(void** state) {
   (void)state;
-  expect_refused("a\nb\n{{ missing.x }}", RUDA_E_FORMAT, "template line 3: 'missing' is undefined");
+  expect_refused("a\nb\n{{ missing.x }}", RUDA_E_FORMAT, "template line 3: \"missing\" is undefined");
   expect_refused("\n{% for i in 5 %}{% endfor %}", RUDA_E_FORMAT, "template line 2: a value of type int");
   expect_refused("{{ 1 +\n 'a' }}", RUDA_E_FORMAT, "template line 1: operator '+' does not take int and str");
   expect_refused("x\n{% if %}", RUDA_E_FORMAT,
@@ -205,7 +205,7 @@ static void writes_pasted_json(void** state) {
                    RUDA_OK);
   assert_string_equal(text, "{\"a\": \"<\xC3\xA9>\", \"b\": [1, 2.0, true, null]}");
   expect_refused("{{ [nil] | tojson }}", RUDA_E_FORMAT, "is not JSON");
-  expect_refused("{{ null.x }}", RUDA_E_FORMAT, "'null' is undefined");
+  expect_refused("{{ null.x }}", RUDA_E_FORMAT, "\"null\" is undefined");
 }
 
 static void refuses_json(void** state) {

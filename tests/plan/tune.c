@@ -335,6 +335,21 @@ static void refuses_hostile_files(void** state) {
       assert_non_null(strstr(log, "is not written"));
     }
   }
+  /* A line of the log is one line of UTF-8, whatever the path holds, and a long path is cut. */
+  char odd[300];
+  snprintf(odd, sizeof odd, "%s/\xff\x1b[31m\n\xc3\xa4", folder);
+  write_file(odd, "garbage", 7);
+  warm_with(odd, &log);
+  assert_non_null(strstr(log, "/\\xff\\x1b[31m\\x0a\xc3\xa4\" is not used: "));
+  assert_null(strpbrk(log, "\xff\x1b"));
+  assert_int_equal(unlink(odd), 0);
+  memset(odd + strlen(folder) + 1, 'n', 120);
+  odd[strlen(folder) + 121] = 0;
+  write_file(odd, "garbage", 7);
+  warm_with(odd, &log);
+  assert_non_null(strstr(log, "nnnn\"... is not used: "));
+  assert_int_equal(unlink(odd), 0);
+
   /* Too large, a folder, a pipe without a writer, no such folder. */
   write_file(fresh_path(), saved, (size_t)head);
   assert_int_equal(truncate(path, 1 << 23), 0);

@@ -111,7 +111,7 @@ namespace Ruda {
                  (number == 0 && unset)) {
         return (uint)number;
       }
-      throw new ArgumentException(parameter + " is " + (byName ? "\"" + name + "\"" : number.ToString()) + expected,
+      throw new ArgumentException(parameter + " is " + (byName ? Need.Quoted(name) : number.ToString()) + expected,
                                   parameter);
     }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Collections.Generic;
+using System.Runtime.ExceptionServices;
 using System.Threading;
 using System.Threading.Tasks;
 using Ruda.Interop;
@@ -130,13 +131,14 @@ namespace Ruda {
     }
   }
 
-  /// <summary>Fetches the log lines of a context on a background thread until it is disposed or the context is gone.
-  /// </summary>
+  /// <summary>Fetches the log lines of a context on a background thread until it is disposed or the context is gone. A
+  /// consumer that throws is told the next lines all the same; Dispose throws the first exception, once.</summary>
   public sealed class LogDrain : IDisposable {
     readonly WeakReference<Context> context;
     readonly Action<string> consumer;
     readonly ManualResetEventSlim ended = new ManualResetEventSlim();
     readonly Thread thread;
+    ExceptionDispatchInfo failure;
 
     public LogDrain(Context context, Action<string> consumer, int intervalMilliseconds = 100) {
       Need.H("context", context);
@@ -156,19 +158,38 @@ namespace Ruda {
       Context c;
       if (!context.TryGetTarget(out c))
         return false;
+      IList<string> lines;
       try {
-        foreach (string line in c.DrainLog()) consumer(line);
-        return true;
+        lines = c.DrainLog();
       } catch (ObjectDisposedException) {
         return false;
+      } catch (Exception error) {
+        Keep(error);
+        return false;
       }
+      foreach (string line in lines) {
+        try {
+          consumer(line);
+        } catch (Exception error) {
+          Keep(error);
+        }
+      }
+      return true;
     }
 
-    /// <summary>Ends the thread after a last fetch.</summary>
+    void Keep(Exception error) {
+      Interlocked.CompareExchange(ref failure, ExceptionDispatchInfo.Capture(error), null);
+    }
+
+    /// <summary>Ends the thread after a last fetch; then throws what the consumer threw first, unless it is the consumer
+    /// that calls.</summary>
     public void Dispose() {
+      bool own = thread == Thread.CurrentThread;
       ended.Set();
-      if (thread != Thread.CurrentThread) thread.Join();
+      if (!own) thread.Join();
       Fetch();
+      ExceptionDispatchInfo first = own ? null : Interlocked.Exchange(ref failure, null);
+      if (first != null) first.Throw();
     }
   }
 

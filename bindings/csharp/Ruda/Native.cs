@@ -288,6 +288,27 @@ namespace Ruda {
       return value;
     }
 
+    /// <summary>A text as the library's messages quote it: at most 80 bytes of UTF-8, whole characters, then "..."; what is
+    /// not printable as \xNN.</summary>
+    internal static string Quoted(string value) {
+      StringBuilder made = new StringBuilder("\"");
+      int shown = 0, at = 0;
+      while (at < value.Length) {
+        string piece = value.Substring(at, char.IsSurrogatePair(value, at) ? 2 : 1);
+        byte[] raw = Encoding.UTF8.GetBytes(piece);
+        if (shown + raw.Length > 80) break;
+        char c = piece[0];
+        bool marks = c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+        if (char.IsControl(c) || marks || c == '"' || c == '\\')
+          foreach (byte b in raw) made.Append("\\x").Append(b.ToString("x2"));
+        else
+          made.Append(piece);
+        shown += raw.Length;
+        at += piece.Length;
+      }
+      return made.Append(at < value.Length ? "\"..." : "\"").ToString();
+    }
+
     /// <summary>UTF-8 of a text.</summary>
     internal static byte[] Bytes(string name, string value) {
       return Encoding.UTF8.GetBytes(Whole(name, Given(name, value)));

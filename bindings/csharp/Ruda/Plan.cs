@@ -57,7 +57,7 @@ namespace Ruda {
 
     PlanBuilder Add(string name, char tag, params long[] numbers) {
       if (Need.Given("name", name) == "" || name.IndexOfAny(new[] { ' ', '\0' }) >= 0)
-        throw new ArgumentException("name is \"" + name + "\", expected the name of a parameter", "name");
+        throw new ArgumentException("name is " + Need.Quoted(name) + ", expected the name of a parameter", "name");
       Need.Whole("name", name);
       if (names.Length > 0)
         names.Append(' ');
@@ -104,7 +104,8 @@ namespace Ruda {
 
     /// <summary>A value of an enumeration, such as Binary.Add.</summary>
     public PlanBuilder Set(string name, Enum value) {
-      return value == null ? this : Set(name, Convert.ToInt64(value));
+      if (value == null) return this;
+      return value.GetTypeCode() == TypeCode.UInt64 ? Set(name, Convert.ToUInt64(value)) : Set(name, Convert.ToInt64(value));
     }
 
     internal PlanBuilder Set<T>(string name, Choice<T> value)
@@ -309,10 +310,11 @@ namespace Ruda {
     }
 
     static long Integer(string name, object value) {
-      if (value is ulong && (ulong)value > long.MaxValue)
-        throw new ArgumentException(name + " is " + value + ", expected a double or an integer up to " + long.MaxValue, name);
-      if (value is bool || value is Enum || (value.GetType().IsPrimitive && !(value is char)))
-        return Convert.ToInt64(value);
+      TypeCode code = Type.GetTypeCode(value.GetType());  // of an enumeration that of its numbers; of a pointer Object
+      if (code == TypeCode.UInt64 && Convert.ToUInt64(value) > long.MaxValue)
+        throw new ArgumentException(name + " is " + Convert.ToUInt64(value) + ", expected a double or an integer up to " +
+                                    long.MaxValue, name);
+      if (code == TypeCode.Boolean || (code >= TypeCode.SByte && code <= TypeCode.UInt64)) return Convert.ToInt64(value);
       throw WrongKind(name, value, "a tensor, another object of the library or a number");
     }
 
@@ -343,7 +345,7 @@ namespace Ruda {
       foreach (KeyValuePair<string, object> operand in Need.Given("operands", operands)) {
         uint slot;
         if (!slots.TryGetValue(operand.Key, out slot))
-          throw new ArgumentException(Op + " has no operand " + operand.Key + ": it has " +
+          throw new ArgumentException(Op + " has no operand " + Need.Quoted(operand.Key) + ": it has " +
                                       string.Join(", ", slots.Keys));
         if (operand.Value == null)
           continue;

@@ -49,6 +49,14 @@ namespace Ruda {
                                     sequenceIds.Length + " as sequenceIds");
       int width = 0;
       foreach (long[] row in tables) width = Math.Max(width, row.Length);
+      // Every row is sent as long as the longest: what no schedule of these limits can be is not laid out first.
+      long pages = (long)tables.Length * width;
+      if (pages > Get(2) * Get(4))
+        throw new ArgumentException("tables has " + Need.Counted(tables.Length, "row") + " of up to " +
+                                    Need.Counted(width, "page") + ", expected at most " + Get(2) + " of at most " + Get(4));
+      long count = 3 + pages + lengths.Length + 2L * positions.Length;
+      if (count > int.MaxValue)
+        throw new ArgumentException("the schedule has " + count + " numbers, expected at most " + int.MaxValue);
       List<long> values = new List<long> { tables.Length, width, positions.Length };
       foreach (long[] row in tables) {
         values.AddRange(row);

@@ -8,6 +8,7 @@ namespace Ruda {
   /// <summary>Which types of the host hold the elements of a dtype.</summary>
   static class Elements {
     static string Names(Type type) {
+      if (type.IsEnum) return "";
       switch (Type.GetTypeCode(type)) {
         case TypeCode.Boolean: return "Bool";
         case TypeCode.SByte: return "I8";
@@ -20,6 +21,22 @@ namespace Ruda {
         case TypeCode.Single: return "F32";
         case TypeCode.Double: return "F64";
         default: return "";
+      }
+    }
+
+    /// <summary>Bytes of an element of a type that Match or Of let pass.</summary>
+    internal static int Size<T>()
+        where T : struct {
+      switch (Type.GetTypeCode(typeof(T))) {
+        case TypeCode.Boolean:
+        case TypeCode.SByte:
+        case TypeCode.Byte: return 1;
+        case TypeCode.Int16:
+        case TypeCode.UInt16: return 2;
+        case TypeCode.Int32:
+        case TypeCode.UInt32:
+        case TypeCode.Single: return 4;
+        default: return 8;
       }
     }
 
@@ -41,7 +58,7 @@ namespace Ruda {
       if (typeof(T) == typeof(byte))
         return;
       string names = Names(typeof(T));
-      if ((" " + names + " ").Contains(" " + dtype + " "))
+      if (names != "" && (" " + names + " ").Contains(" " + dtype + " "))
         return;
       throw new ArgumentException("an array of " + typeof(T).Name + " holds " +
                                   (names == "" ? "no dtype" : names.Replace(" ", ", ")) + ", expected " + dtype +
@@ -81,7 +98,7 @@ namespace Ruda {
       Tensor made = new Tensor(context, dtype, shape);
       try {
         Elements.Match<T>(made.DType);
-        long size = Buffer.ByteLength(new T[1]), expected = made.Bytes / size;
+        long size = Elements.Size<T>(), expected = made.Bytes / size;
         if (data.Length != expected)
           throw new ArgumentException("data has " + Need.Counted(data.Length, made.Bytes == made.Count * size ? "element" : "byte") +
                                           ", expected " + expected + " as shape [" + string.Join(", ", shape) + "]",
@@ -126,7 +143,7 @@ namespace Ruda {
       try {
         TensorHandle made;
         RudaNative.rudax_tensor_wrap(Need.H("context", context), held, shape, (uint)shape.Length, 3,
-                                     pinned.AddrOfPinnedObject(), (ulong)Buffer.ByteLength(data), number,
+                                     pinned.AddrOfPinnedObject(), (ulong)data.LongLength * (ulong)Elements.Size<T>(), number,
                                      out made);
         return new Tensor(made);
       } catch {
@@ -199,9 +216,9 @@ namespace Ruda {
     public unsafe void Write<T>(Stream stream, ReadOnlySpan<T> data)
         where T : struct {
       Elements.Match<T>(DType);
-      int bytes = MemoryMarshal.AsBytes(data).Length;
+      long bytes = (long)data.Length * Elements.Size<T>();
       try {
-        fixed(byte* p = MemoryMarshal.AsBytes(data))
+        fixed(byte* p = MemoryMarshal.AsBytes(data.Slice(0, Math.Min(1, data.Length))))
             RudaNative.ruda_tensor_write(Need.H("stream", stream), H, (IntPtr)p, (ulong)bytes);
       } catch (RudaException error) when (IsOfSize(error)) {
         throw WrongSize(error, bytes, "");
@@ -212,7 +229,7 @@ namespace Ruda {
       return error.Message.StartsWith("RUDA_E_SHAPE: bytes is ", StringComparison.Ordinal);
     }
 
-    RudaException WrongSize(RudaException error, int bytes, string least) {
+    RudaException WrongSize(RudaException error, long bytes, string least) {
       return error.Renamed("data has " + Need.Counted(bytes, "byte") + ", expected " + least + Bytes + " as the tensor");
     }
 
@@ -220,9 +237,9 @@ namespace Ruda {
     public unsafe void Read<T>(Stream stream, Span<T> data)
         where T : struct {
       Elements.Match<T>(DType);
-      int bytes = MemoryMarshal.AsBytes(data).Length;
+      long bytes = (long)data.Length * Elements.Size<T>();
       try {
-        fixed(byte* p = MemoryMarshal.AsBytes(data))
+        fixed(byte* p = MemoryMarshal.AsBytes(data.Slice(0, Math.Min(1, data.Length))))
             RudaNative.ruda_tensor_read(Need.H("stream", stream), H, (IntPtr)p, (ulong)bytes);
       } catch (RudaException error) when (IsOfSize(error)) {
         throw WrongSize(error, bytes, "at least ");
@@ -233,7 +250,10 @@ namespace Ruda {
     public T[] ToArray<T>(Stream stream)
         where T : struct {
       Elements.Match<T>(DType);
-      T[] data = new T[Bytes / Buffer.ByteLength(new T[1])];
+      if (Bytes > int.MaxValue)
+        throw new ArgumentException("the tensor holds " + Bytes + " bytes, an array is read of at most " + int.MaxValue +
+                                    ": read a slice");
+      T[] data = new T[Bytes / Elements.Size<T>()];
       Read<T>(stream, data);
       return data;
     }

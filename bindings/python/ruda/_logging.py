@@ -15,7 +15,8 @@ _drains = weakref.WeakSet()
 
 class LogDrain:
     """Fetches the log lines of a context every `interval` seconds on a thread of its own and gives them to
-    logger.getChild(component). In a with statement it ends after a last fetch; close() does so too."""
+    logger.getChild(component). In a with statement it ends after a last fetch; close() does so too. A logger that
+    raises is told the next lines all the same; close() raises the first exception, once."""
 
     def __init__(self, context, logger=None, *, interval=0.1):
         given(context, "context", "context")
@@ -24,6 +25,7 @@ class LogDrain:
         self._context = weakref.ref(context)
         self._logger = logging.getLogger("ruda") if logger is None else logger
         self._interval, self._stop = interval, threading.Event()
+        self._failure = None
         self._start()
         _drains.add(self)
 
@@ -54,15 +56,22 @@ class LogDrain:
         except ValueError:  # closed in between
             return False
         for level, component, text in lines:
-            self._logger.getChild(component).log(LEVELS.get(level, logging.INFO), "%s", text)
+            try:
+                self._logger.getChild(component).log(LEVELS.get(level, logging.INFO), "%s", text)
+            except BaseException as error:  # on this thread nobody would learn of it
+                self._failure = self._failure or error
         return True
 
     def close(self):
+        own = self._thread is threading.current_thread()
         if not self._stop.is_set():
             self._stop.set()
-            if self._thread is not threading.current_thread():
+            if not own:
                 self._thread.join()
             self.fetch()
+        if not own and self._failure is not None:
+            error, self._failure = self._failure, None
+            raise error
 
     def __enter__(self):
         return self

@@ -98,7 +98,7 @@ def make(context, op, fields, options, needed=(), known=()):
     for name in options:
         if known and name not in known:
             has = ", ".join(field[:-5] if field.endswith("_mask") else field for field in fields)
-            message = f"{op} has no parameter {name}: it has {has}, and the options {', '.join(known)}"
+            message = f'{op} has no parameter "{name}": it has {has}, and the options {", ".join(known)}'
             raise ArgumentError(Status.E_ARGUMENT, message=message, name="RUDA_E_ARGUMENT")
     names, values = [], []
     for name in needed:
@@ -189,7 +189,7 @@ class Plan(Handle):
         values = []
         for name, value in operands.items():
             if name not in self._slots:
-                raise TypeError(f"{self.op} has no operand {name}: it has {', '.join(self._slots)}")
+                raise TypeError(f'{self.op} has no operand "{name}": it has {", ".join(self._slots)}')
             if value is None:
                 continue
             values.append(self._slots[name][0])
@@ -251,6 +251,11 @@ class PagedSchedule(Handle):
         if len(sequence_ids) != len(positions):
             raise ValueError(f"positions has {counted(len(positions), 'number')}, expected {len(sequence_ids)} as sequence_ids")
         width = max(map(len, tables), default=0)
+        # Every row is sent as long as the longest: what no schedule of these limits can be is not laid out first.
+        rows, pages = self._get(2), self._get(4)
+        if len(tables) * width > rows * pages:
+            given = f"{counted(len(tables), 'row')} of up to {counted(width, 'page')}"
+            raise ValueError(f"tables has {given}, expected at most {rows} of at most {pages}")
         values = [len(tables), width, len(positions)]
         for row in tables:
             values += row + [-1] * (width - len(row))

@@ -3,6 +3,7 @@
 #include "model/llm/config.hpp"
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -114,9 +115,8 @@ RopeConfig read_rope(const Keys& keys, const Family& family, int64_t head_dim, i
                  family.architecture, key, value, usual);
     }
   } else
-    fail(RUDA_E_UNSUPPORTED, -1,
-         "metadata key %s.rope.scaling.type is \"%.32s\", expected none, linear or yarn", family.architecture,
-         scaling.c_str());
+    fail(RUDA_E_UNSUPPORTED, -1, "metadata key %s.rope.scaling.type is %s, expected none, linear or yarn",
+         family.architecture, quoted(scaling).c_str());
   return rope;
 }
 
@@ -130,8 +130,8 @@ DecoderConfig read_config(const store::GgufFile& file) {
   for (const Family& entry : families)
     if (c.architecture == entry.architecture) family = &entry;
   RUDA_CHECK(family, RUDA_E_UNSUPPORTED, -1,
-             "metadata key general.architecture is \"%.32s\", expected llama or qwen2",
-             c.architecture.c_str());
+             "metadata key general.architecture is %s, expected llama or qwen2",
+             quoted(c.architecture).c_str());
   c.name = general.text_or("name", c.architecture);
   const Keys keys(file, c.architecture + ".");
   constexpr int64_t wide = 1 << 20;

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/template/expression_parser.hpp"
 
-#include "store/text.hpp"
+#include "core/text.hpp"
 
 namespace ruda::jinja {
 
@@ -21,7 +21,7 @@ std::string ExpressionParser::describe() const {
     case TokenKind::name:
     case TokenKind::op: break;
   }
-  return store::quoted(peek().text);
+  return ruda::quoted(peek().text);
 }
 
 bool ExpressionParser::ends_tuple() const {

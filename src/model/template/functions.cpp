@@ -3,7 +3,7 @@
 #include "core/error.hpp"
 #include "model/template/evaluate.hpp"
 #include "model/text/unicode.hpp"
-#include "store/text.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <ctime>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/template/evaluate.hpp"
 #include "model/text/unicode.hpp"
-#include "store/text.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 

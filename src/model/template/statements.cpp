@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/error.hpp"
 #include "model/template/evaluate_depth.hpp"
-#include "store/text.hpp"
+#include "core/text.hpp"
 
 #include <cstdarg>
 #include <cstdio>

@@ -3,6 +3,7 @@
 #include "model/template/value.hpp"
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "model/template/context.hpp"
 #include "model/text/unicode.hpp"
 
@@ -243,7 +244,8 @@ bool Value::is_undefined(std::string_view name) const {
 
 std::string Value::undefined_message() const {
   const Undefined* undefined = std::get_if<Undefined>(&data_);
-  return "'" + (undefined && undefined->name ? *undefined->name : std::string("value")) + "' is undefined";
+  return quoted(undefined && undefined->name ? std::string_view(*undefined->name) : "value") +
+         " is undefined";
 }
 
 const char* Value::type_name() const {

@@ -85,7 +85,7 @@ class Value {
   Loop* loop() const { return held<Loop*>(); }
 
   bool truth() const;
-  // "'x' is undefined", for messages.
+  // The name in quotes and "is undefined", for messages.
   std::string undefined_message() const;
   // The name of the Python type.
   const char* type_name() const;

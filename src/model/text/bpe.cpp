@@ -7,7 +7,7 @@
 #include "model/text/merge_pairs.hpp"
 #include "model/text/unicode.hpp"
 #include "store/meta.hpp"
-#include "store/text.hpp"
+#include "core/text.hpp"
 
 #include <bit>
 
@@ -90,7 +90,7 @@ BytePairs::BytePairs(const store::GgufFile& file, const Vocabulary& vocabulary) 
     const size_t space = text.find(' ', 1);
     RUDA_CHECK(space != text.npos && space + 1 < text.size(), RUDA_E_FORMAT, -1,
                "tokenizer: merge %u is %s, expected two tokens with a space between", rank,
-               store::quoted(text).c_str());
+               ruda::quoted(text).c_str());
     joined.assign(text.substr(0, space));
     joined += text.substr(space + 1);
     const int32_t left = vocabulary.find(text.substr(0, space));
@@ -98,7 +98,7 @@ BytePairs::BytePairs(const store::GgufFile& file, const Vocabulary& vocabulary) 
     const int32_t token = vocabulary.find(joined);
     RUDA_CHECK(left >= 0 && right >= 0 && token >= 0, RUDA_E_FORMAT, -1,
                "tokenizer: merge %u %s: its %s is not a token of the vocabulary", rank,
-               store::quoted(text).c_str(),
+               ruda::quoted(text).c_str(),
                left < 0    ? "left half"
                : right < 0 ? "right half"
                            : "result");

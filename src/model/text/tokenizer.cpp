@@ -4,12 +4,10 @@
 
 #include "model/text/unicode.hpp"
 #include "store/meta.hpp"
-#include "store/text.hpp"
+#include "core/text.hpp"
 
 namespace ruda::text {
 namespace {
-
-using store::quoted;
 
 // What a session gives for one token is at most 1024 bytes: this, and the replacement character for an
 // unfinished one before it.

@@ -82,13 +82,14 @@ extern "C" ruda_status ruda_rope_frequencies(const ruda_rope_params* params, dou
     if (out_factor) *out_factor = 0;
     const FloatMode mode;
     const ruda_rope_params p = struct_in(params, 0, "params");
-    RUDA_CHECK(p.rotary_dim >= 0 && p.rotary_dim % 2 == 0, RUDA_E_SHAPE, 0,
-               "rotary_dim is %lld, expected even and 0 or more", (long long)p.rotary_dim);
+    constexpr int64_t most = ops::rope_max_dim;
+    RUDA_CHECK(p.rotary_dim >= 0 && p.rotary_dim <= most && p.rotary_dim % 2 == 0, RUDA_E_SHAPE, 0,
+               "rotary_dim is %lld, expected even and 0..%lld", (long long)p.rotary_dim, (long long)most);
     RUDA_CHECK(!p.rotary_dim || p.rotary_dim / 2 == count, RUDA_E_SHAPE, 2,
                "count is %lld, expected rotary_dim / 2, which is %lld", (long long)count,
                (long long)(p.rotary_dim / 2));
-    RUDA_CHECK(count >= 0 && count <= INT32_MAX, RUDA_E_SHAPE, 2, "count is %lld, expected 0..%d",
-               (long long)count, INT32_MAX);
+    RUDA_CHECK(count >= 0 && count <= most / 2, RUDA_E_SHAPE, 2, "count is %lld, expected 0..%lld",
+               (long long)count, (long long)(most / 2));
     RUDA_CHECK(frequencies || !count || out_factor, RUDA_E_NULL, 1,
                "frequencies and out_factor are NULL with count %lld", (long long)count);
     const bool factor_only = !frequencies && out_factor;

@@ -192,6 +192,8 @@ RopeTable rope_table(const ruda_rope_params& p, int64_t rotary_dim, bool with_fr
 
 int64_t check_rotation(Contract& c, const ruda_rope_params& params, uint32_t x, uint32_t frequencies) {
   const int64_t head_dim = c[x].dim(-1), rotary_dim = params.rotary_dim ? params.rotary_dim : head_dim;
+  c.require(head_dim <= rope_max_dim, RUDA_E_SHAPE, "%s has head_dim %lld, expected 0..%lld", c[x].name,
+            (long long)head_dim, (long long)rope_max_dim);
   c.require(rotary_dim >= 0 && rotary_dim <= head_dim && rotary_dim % 2 == 0, RUDA_E_SHAPE,
             "rotary_dim is %lld%s, expected even and 0..%lld, the head_dim of %s", (long long)rotary_dim,
             params.rotary_dim ? "" : " (0 stands for head_dim)", (long long)head_dim, c[x].name);

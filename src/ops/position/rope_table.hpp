@@ -11,6 +11,9 @@
 
 namespace ruda::ops {
 
+// Widest head: what no model comes near, and a table of half as many doubles is made in a millisecond.
+inline constexpr int64_t rope_max_dim = 65536;
+
 struct RopeTable {
   std::vector<double> frequencies;
   double factor = 1;  // times cos and sin
@@ -22,7 +25,7 @@ struct RopeTable {
 RopeTable rope_table(const ruda_rope_params& params, int64_t rotary_dim, bool with_frequencies, int arg,
                      const char* label);
 
-// Of a contract whose operand `x` is [.., head_dim]: checks rotary_dim and the optional tensor of
+// Of a contract whose operand `x` is [.., head_dim]: checks head_dim, rotary_dim and the optional tensor of
 // frequencies; gives rotary_dim. take_rope checks the rest of params.
 int64_t check_rotation(Contract& c, const ruda_rope_params& params, uint32_t x, uint32_t frequencies);
 // The contract's problem, with RopeConstants and the table behind the descriptor.

@@ -7,6 +7,8 @@ using System.Reflection;
 using Ruda;
 
 static class ArgumentTests {
+  enum Wide : ulong { One = 1, Most = ulong.MaxValue }
+
   internal static void Refuses(string text, Action action) {
     ArgumentException error = Test.Throws<ArgumentException>(action, text);
     if (error != null) Test.Check(error.Message.Contains(text), error.Message + ", expected " + text);
@@ -53,6 +55,13 @@ static class ArgumentTests {
       Test.Equal(Tensor.From(s, c, new[] { true }, 1).DType, DType.Bool, "bool");
       Test.Equal(Tensor.From(s, c, DType.BF16, new ushort[] { 0x3F80 }, 1).Cast(s, "f32").ToArray<float>(s)[0], 1f, "BF16");
       Refuses("data is an array of Char, expected one of numbers or of bool", () => Tensor.From(s, c, new char[1], 1));
+      DayOfWeek[] days = { DayOfWeek.Monday };
+      Refuses("data is an array of DayOfWeek, expected one of numbers or of bool", () => Tensor.From(s, c, days, 1));
+      Refuses("an array of DayOfWeek holds no dtype, expected I32", () => Tensor.Over(c, DType.I32, days, 1));
+      Refuses("an array of DayOfWeek holds no dtype, expected I32",
+              () => Tensor.From(s, c, new[] { 1 }, 1).ToArray<DayOfWeek>(s));
+      Refuses("the tensor holds 34359738368 bytes, an array is read of at most 2147483647: read a slice",
+              () => Tensor.From(s, c, new[] { 1f }, 1).Broadcast(1L << 33).ToArray<float>(s));
       long live = c.LiveObjects;
       Refuses("data has 1 element, expected 4 as shape [2, 2]", () => Tensor.From(s, c, new float[1], 2, 2));
       Refuses("data has 3 elements, expected 2 as shape [2]", () => Tensor.From(s, c, new long[3], 2));
@@ -84,6 +93,10 @@ static class ArgumentTests {
                 () => schedule.Set(s, new[] { new long[] { 0 }, new long[] { -2 } }, lengths, ids, positions));
         Refuses("tables[1] is null", () => schedule.Set(s, new[] { new long[] { 0 }, null }, lengths, ids, positions));
         Refuses("lengths is null", () => schedule.Set(s, tables, null, ids, positions));
+        long[][] jagged = new long[70000][];
+        for (int i = 0; i < jagged.Length; ++i) jagged[i] = new long[i == 7 ? 40000 : 0];
+        Refuses("tables has 70000 rows of up to 40000 pages, expected at most 2 of at most 2",
+                () => schedule.Set(s, jagged, new long[70000], ids, positions));
       }
     });
   }
@@ -155,21 +168,44 @@ static class ArgumentTests {
         Test.Check(wide.Fill(s, -(1L << 60)).ToArray<long>(s)[0] == -(1L << 60), "fill");
         Refuses("value is 1152921504606846977, expected", () => wide.Fill(s, (1L << 60) + 1));
         Refuses("value is 9223372036854775807, expected", () => wide.Fill(s, long.MaxValue));
+        given["scalar"] = Wide.Most;
+        Refuses("scalar is 18446744073709551615, expected a double or an integer", () => plan.Execute(s, given));
+        given["scalar"] = new IntPtr(3);
+        Refuses("scalar is an IntPtr, expected a tensor", () => plan.Execute(s, given));
+        given["scalar"] = new UIntPtr(3);
+        Refuses("scalar is a UIntPtr, expected a tensor", () => plan.Execute(s, given));
         given["scalar"] = "x";
         Refuses("scalar is a String, expected a tensor", () => plan.Execute(s, given));
-        Refuses("binary has no operand z: it has a, b, y, scalar",
+        Refuses("binary has no operand \"z\": it has a, b, y, scalar",
                 () => plan.Execute(s, new Dictionary<string, object> { { "z", x } }));
         Refuses("operands is null", () => plan.Execute(s, null));
       }
       Refuses("name is null", () => new PlanBuilder("rms_norm").Set(null, 1L));
+      Fails("binary: op is 18446744073709551615, expected one of Binary: add",
+            () => new PlanBuilder("binary").Set("a", x).Set("op", Wide.Most).Create(c));
+      // What is given is quoted as the library does, and cut, so that what is expected stands behind it.
+      foreach (string unit in new[] { "k", "\u00e9" }) {
+        string cut = "\"" + string.Concat(Enumerable.Repeat(unit, unit == "k" ? 80 : 40)) + "\"...";
+        string full = string.Concat(Enumerable.Repeat(unit, 5000));
+        Fails("softmax: kernel is " + cut + ", which this backend does not have",
+              () => Plans.Softmax(c, x, options: new PlanOptions { Kernel = full }));
+        Fails("no operator is called " + cut, () => new PlanBuilder(full).Create(c));
+        Fails("softmax has no parameter " + cut + ": it has x", () => new PlanBuilder("softmax").Set(full, 3L).Create(c));
+        Fails("binary: op is " + cut + ", expected one of Binary: add",
+              () => new PlanBuilder("binary").Set("a", x).Set("op", full).Create(c));
+        Refuses("op is " + cut + ", expected one of Binary: add", () => Ops.Binary(s, x, x, full));
+      }
+      Refuses("op is \"\\x0a\\x22\\xe2\\x80\\xae\u00e9\", expected one of", () => Ops.Binary(s, x, x, "\n\"\u202e\u00e9"));
+      Fails("binary: op is \"\\x0a\\x22\\xe2\\x80\\xae\u00e9\", expected one of",
+            () => new PlanBuilder("binary").Set("a", x).Set("op", "\n\"\u202e\u00e9").Create(c));
       Fails("rms_norm: x cannot hold a value of kind integer, expected a tensor",
             () => new PlanBuilder("rms_norm").Set("x", 1L).Create(c));
       Fails("rms_norm: x cannot hold a value of kind object, expected a tensor",
             () => new PlanBuilder("rms_norm").Set("x", (NativeObject)s).Create(c));
-      Fails("softmax has no parameter options.kernle: it has options.strategy options.kernel options.math ",
+      Fails("softmax has no parameter \"options.kernle\": it has options.strategy options.kernel options.math ",
             () => new PlanBuilder("softmax").Set("x", x).Set("options.kernle", "x").Create(c));
       Fails("options.kernel", () => new PlanBuilder("softmax").Set("x", x).Set("kernel", "x").Create(c));
-      Fails("reduce has no parameter axes: it has",
+      Fails("reduce has no parameter \"axes\": it has",
             () => new PlanBuilder("reduce").Set("x", x).Set("op", (long)Reduce.Sum).Set("axes", 1L).Create(c));
       Plans.Reduce(c, x, (long)Reduce.Sum, axesMask: 1).Dispose();
     });

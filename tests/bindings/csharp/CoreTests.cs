@@ -42,6 +42,22 @@ static class CoreTests {
         Plans.Softmax(c, row).Dispose();
         Test.Check(ended.Wait(10000), "a drain that its consumer ends");
       }
+      // A consumer that throws, be it what a closed context throws: it is told every line, and Dispose tells the first.
+      foreach (bool last in new[] { false, true })
+        using (ManualResetEventSlim told = new ManualResetEventSlim()) {
+          List<string> lines = new List<string>();
+          LogDrain drain = new LogDrain(c, line => {
+            lines.Add(line);
+            told.Set();
+            throw new ObjectDisposedException("consumer " + lines.Count);
+          }, last ? 60000 : 1);
+          for (int i = 5; i < 8; ++i) Plans.Softmax(c, new Operand(DType.F32, new long[] { i + (last ? 3 : 0) })).Dispose();
+          Test.Check(last || told.Wait(10000), "a line");
+          ObjectDisposedException error = Test.Throws<ObjectDisposedException>(drain.Dispose, "what the consumer threw");
+          if (error != null) Test.Equal(error.ObjectName, "consumer 1", "the first of them");
+          Test.Equal(lines.Count, 3, "lines");
+          drain.Dispose();
+        }
     }
     Test.Equal(Context.DeviceCount(Backend.Cpu), 1, "devices");
     Test.Check(Plan.OpNames().Contains("rms_norm"), "operators");
@@ -172,7 +188,7 @@ static class CoreTests {
       }
       RudaException error = Test.Throws<RudaException>(
           () => new PlanBuilder("rms_norm").Set("nonsense", 1L).Create(c), "no field");
-      Test.Check(error.Message.Contains("no parameter nonsense"), error.Message);
+      Test.Check(error.Message.Contains("no parameter \"nonsense\""), error.Message);
       error = Test.Throws<RudaException>(() => new PlanBuilder("no_such").Create(c), "no operator");
       Test.Equal(error.Kind, ErrorKind.File, "category");
     }

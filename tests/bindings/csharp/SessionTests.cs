@@ -34,6 +34,8 @@ static class SessionTests {
       }
       Tokenizer tokenizer = model.Tokenizer;
       int end = tokenizer.TokenId("<|im_end|>");
+      ArgumentTests.Fails("text holds a NUL at byte 10, expected none", () => tokenizer.TokenId("<|im_end|>\0"));
+      ArgumentTests.Fails("path holds a NUL at byte 2, expected none", () => new Store("/a\0b"));
       Test.Check(tokenizer.IsEnd(end) && tokenizer.Unknown == -1 && tokenizer.Padding == -1, "facts of the tokenizer");
       Test.Check(tokenizer.TokenText(end).SequenceEqual(System.Text.Encoding.UTF8.GetBytes("<|im_end|>")), "text");
       Test.Check(tokenizer.Render(new[] { new ChatMessage("user", null) }, false).Contains("user\n<|im_end|>"), "no content");

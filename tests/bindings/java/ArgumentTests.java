@@ -147,6 +147,10 @@ final class ArgumentTests {
           () -> schedule.set(s, new long[][] {{0}, {-2}}, lengths, ids, positions));
       refuses("tables[1] is null", () -> schedule.set(s, new long[][] {{0}, null}, lengths, ids, positions));
       refuses("lengths is null", () -> schedule.set(s, tables, null, ids, positions));
+      long[][] jagged = new long[70000][0];
+      jagged[7] = new long[40000];
+      refuses("tables has 70000 rows of up to 40000 pages, expected at most 2 of at most 2",
+          () -> schedule.set(s, jagged, new long[70000], ids, positions));
       int many = 20000;
       long[] each = LongStream.range(0, many).toArray(), zeros = new long[many], ones = new long[many];
       Arrays.fill(ones, 1);
@@ -219,7 +223,7 @@ final class ArgumentTests {
         refuses("value is 1152921504606846977, expected", () -> wide.fill(s, (1L << 60) + 1));
         refuses("value is 9223372036854775807, expected", () -> wide.fill(s, Long.MAX_VALUE));
         refuses("scalar is a String, expected a tensor", () -> plan.execute(s, Map.of("a", x, "y", y, "scalar", "x")));
-        refuses("binary has no operand z: it has a, b, y, scalar", () -> plan.execute(s, Map.of("z", x)));
+        refuses("binary has no operand \"z\": it has a, b, y, scalar", () -> plan.execute(s, Map.of("z", x)));
         refuses("operands is null", () -> plan.execute(s, null));
         refuses("timeoutNanos is -1, expected 0 to 9223372036854775807", () -> plan.execute(s, given, null, null, -1));
       }
@@ -228,10 +232,22 @@ final class ArgumentTests {
           () -> new PlanBuilder("rms_norm").set("x", 1).create(c));
       fails("rms_norm: x cannot hold a value of kind object, expected a tensor",
           () -> new PlanBuilder("rms_norm").set("x", (NativeHandle) s).create(c));
-      fails("softmax has no parameter options.kernle: it has options.strategy options.kernel options.math ",
+      // What is given is quoted as the library does, and cut, so that what is expected stands behind it.
+      for (String unit : new String[] {"k", "\u00e9"}) {
+        String cut = '"' + unit.repeat(unit.equals("k") ? 80 : 40) + "\"...", full = unit.repeat(5000);
+        fails("softmax: kernel is " + cut + ", which this backend does not have",
+            () -> new PlanBuilder("softmax").set("x", x).set("options.kernel", full).create(c));
+        fails("no operator is called " + cut, () -> new PlanBuilder(full).create(c));
+        fails("softmax has no parameter " + cut + ": it has x", () -> new PlanBuilder("softmax").set(full, 3).create(c));
+        fails("binary: op is " + cut + ", expected one of Binary: add",
+            () -> new PlanBuilder("binary").set("a", x).set("op", full).create(c));
+        refuses("op is " + cut + ", expected one of Binary: add", () -> Ops.binary(s, x, x, full));
+      }
+      refuses("op is \"\\x0a\\x22\\xe2\\x80\\xae\u00e9\", expected one of", () -> Ops.binary(s, x, x, "\n\"\u202e\u00e9"));
+      fails("softmax has no parameter \"options.kernle\": it has options.strategy options.kernel options.math ",
           () -> new PlanBuilder("softmax").set("x", x).set("options.kernle", "x").create(c));
       fails("options.kernel", () -> new PlanBuilder("softmax").set("x", x).set("kernel", "x").create(c));
-      fails("reduce has no parameter axes: it has",
+      fails("reduce has no parameter \"axes\": it has",
           () -> new PlanBuilder("reduce").set("x", x).set("op", Reduce.SUM).set("axes", 1).create(c));
       new PlanBuilder("reduce").set("x", x).set("op", Reduce.SUM).set("axes_mask", 1).create(c).close();
       // Unsigned fields of 64 bits hold every bit pattern by setUnsigned.

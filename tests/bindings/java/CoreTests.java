@@ -69,6 +69,22 @@ final class CoreTests {
       drains[0].close();
       Tests.equal(interrupted.get(), 0, "a consumer at work when the drain is closed");
       Tests.equal(c.drainLog().size(), 0, "log after a drain");
+      // A consumer that throws, be it what a closed context throws: it is told every line, and close() tells the first.
+      for (boolean last : new boolean[] {false, true}) {
+        Semaphore told = new Semaphore(0);
+        AtomicInteger count = new AtomicInteger();
+        LogDrain drain = new LogDrain(c, line -> {
+          told.release();
+          throw new IllegalStateException("consumer " + count.incrementAndGet());
+        }, last ? 60000 : 1);
+        for (int i = 6; i < 9; ++i)
+          new PlanBuilder("softmax").set("x", new TensorDesc(DType.F32, i + (last ? 3 : 0))).create(c).close();
+        if (!last) told.acquireUninterruptibly();
+        IllegalStateException error = Tests.expectThrows(IllegalStateException.class, drain::close, "what the consumer threw");
+        if (error != null) Tests.equal(error.getMessage(), "consumer 1", "the first of them");
+        Tests.equal(count.get(), 3, "lines");
+        drain.close();
+      }
     }
     Tests.equal(Context.deviceCount(Backend.CPU), 1, "devices");
     Tests.check(Plan.opNames().contains("rms_norm"), "operators");
@@ -210,7 +226,7 @@ final class CoreTests {
       }
       RudaException error = Tests.expectThrows(
           RudaException.class, () -> new PlanBuilder("rms_norm").set("nonsense", 1).create(c), "no field");
-      Tests.check(error.getMessage().contains("no parameter nonsense"), error.getMessage());
+      Tests.check(error.getMessage().contains("no parameter \"nonsense\""), error.getMessage());
       error =
           Tests.expectThrows(RudaException.class, () -> new PlanBuilder("no_such").create(c), "no operator");
       Tests.equal(error.kind(), RudaException.Kind.FILE, "category");

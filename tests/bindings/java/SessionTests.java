@@ -49,6 +49,7 @@ final class SessionTests {
       Tests.expectThrows(RudaException.class, () -> store.find("no such tensor"), "no such tensor");
       Tokenizer tokenizer = model.tokenizer();
       int end = tokenizer.tokenId("<|im_end|>");
+      ArgumentTests.fails("text holds a NUL at byte 10, expected none", () -> tokenizer.tokenId("<|im_end|>\0"));
       Tests.check(tokenizer.isEnd(end) && tokenizer.unknown() == -1 && tokenizer.padding() == -1, "facts of the tokenizer");
       Tests.equal(new String(tokenizer.tokenText(end), StandardCharsets.UTF_8), "<|im_end|>", "text");
       String text = tokenizer.render(List.of(new ChatMessage("user", null)), ChatFlags.NO_GENERATION_PROMPT, null, null);

@@ -221,6 +221,8 @@ class ArgumentTest(unittest.TestCase):
                 for value in (-1, 1 << 32, 1 << 64):
                     text = f"{name}[1] is {value}, expected 0 to 4294967295"
                     self.refuses(OverflowError, text, schedule.set, **{**good, name: [0, value]})
+            text = "tables has 70000 rows of up to 40000 pages, expected at most 2 of at most 2"
+            self.refuses(ValueError, text, schedule.set, [[0] * 40000] + [[]] * 69999, [0] * 70000, [], [])
             text = "tables[1][0] is -2, expected -1 to 4294967295"
             self.refuses(OverflowError, "tables[1][0] is -2, expected -1", schedule.set, **{**good, "tables": [[0], [-2]]})
             stream = self.ctx.stream()
@@ -235,7 +237,7 @@ class ArgumentTest(unittest.TestCase):
     def test_plans_name_what_there_is(self):
         x = self.ctx.zeros((1, 2))
         make = ruda._plan.make
-        self.refuses(ruda.ArgumentError, "reduce has no parameter axes: it has", make, self.ctx, "reduce", {"axes": 1}, {})
+        self.refuses(ruda.ArgumentError, 'reduce has no parameter "axes": it has', make, self.ctx, "reduce", {"axes": 1}, {})
         text = "rms_norm: x cannot hold a value of kind number, expected a tensor"
         self.refuses(ruda.ArgumentError, text, ruda.plans.rms_norm, self.ctx, x=2.0, gamma=x, eps=1e-6)
 

@@ -230,7 +230,7 @@ class CoreTest(unittest.TestCase):
                 ruda.plans.rms_norm(self.ctx, **arguments)
             self.assertIn(text, str(caught.exception))
 
-        fails("no parameter nonsense", nonsense=1)
+        fails('no parameter "nonsense"', nonsense=1)
         fails("cannot hold a value of kind", eps=[1.0])
         fails("cannot hold a value of kind", x=2.0)
         fails("expected 0 to 4294967295", autotune=-1)
@@ -343,6 +343,29 @@ class CoreTest(unittest.TestCase):
             self.assertTrue(name.startswith("ruda.test."))
             self.assertLessEqual(level, logging.ERROR)
         self.assertEqual(ctx.drain_log(), [])
+
+    def test_log_drain_whose_logger_raises(self):
+        told = []
+
+        class Raises(logging.Filter):
+            def filter(self, record):
+                told.append(record.getMessage())
+                raise ValueError(f"filter {len(told)}")
+
+        logger = logging.getLogger("ruda.raises")
+        logger.setLevel(logging.DEBUG)
+        logger.getChild("plan").addFilter(Raises())
+        for interval, first in ((0.001, 5), (60, 8)):
+            told.clear()
+            ctx = ruda.Context("cpu", log_level=ruda.LogLevel.DEBUG)
+            ctx.drain_log()
+            drain = ruda.LogDrain(ctx, logger, interval=interval)
+            for extent in range(first, first + 3):
+                ruda.plans.softmax(ctx, x=ruda.TensorDesc((extent,))).close()
+            with self.assertRaisesRegex(ValueError, "^filter 1$"):
+                drain.close()
+            self.assertEqual(len(told), 3)
+            drain.close()
 
     def test_wrap(self):
         data = array.array("f", [1, 2, 3, 4])

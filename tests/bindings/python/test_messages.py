@@ -43,9 +43,9 @@ class MessageTest(unittest.TestCase):
     def test_plans(self):
         x = self.ctx.zeros((1, 4))
         self.refuses(ruda.ArgumentError, "ARGUMENT: autotune is 5, expected 0..1", ruda.plans.softmax, self.ctx, x=x, autotune=5)
-        text = "softmax has no parameter bogus: it has x, y, and the options strategy, kernel, math, determinism, "
+        text = 'softmax has no parameter "bogus": it has x, y, and the options strategy, kernel, math, determinism, '
         self.refuses(ruda.ArgumentError, text + "workspace_limit_bytes, autotune", ruda.plans.softmax, self.ctx, x=x, bogus=1)
-        text = "reduce has no parameter axis: it has op, x, y, axes, keepdims, dtype, and the options strategy"
+        text = 'reduce has no parameter "axis": it has op, x, y, axes, keepdims, dtype, and the options strategy'
         self.refuses(ruda.ArgumentError, text, ruda.plans.reduce, self.ctx, x=x, op="sum", axis=0)
         q, cache = self.ctx.zeros((1, 1, 4)), self.ctx.zeros((1, 4, 1, 4))
         with ruda.plans.paged_attention(self.ctx, q=q, k=cache, v=cache, scale=1.0) as plan:

@@ -83,6 +83,9 @@ class SessionTest(unittest.TestCase):
         self.assertEqual(t.decode(t.encode(b"\xff")), "\ufffd")
         self.assertEqual(b"".join(map(t.token_text, t.encode(b"\xffx"))), b"\xffx")
         end = t.token_id("<|im_end|>")
+        for text in ("<|im_end|>\0", b"<|im_end|>\0junk"):
+            with self.assertRaisesRegex(ruda.ArgumentError, "text holds a NUL at byte 10, expected none"):
+                t.token_id(text)
         self.assertTrue(t.is_end(end))
         self.assertEqual(t.encode("<|im_end|>", parse_special=True), [end])
         self.assertGreater(len(t.encode("<|im_end|>")), 1)
@@ -305,6 +308,15 @@ class SessionTest(unittest.TestCase):
             thread.start()
             thread.join()
             self.assertEqual(there, [None])
+
+    def test_cancelled_prompt(self):
+        # The same words whether the token is seen before a step or within one.
+        with self.model.session() as session, ruda.Cancel() as cancel:
+            cancel.request()
+            for prompt in ([1, 2], "a", list(range(1, 200))):
+                with self.assertRaises(ruda.CancelledError) as caught:
+                    session.prompt(prompt, cancel=cancel)
+                self.assertEqual(caught.exception.message, "the call was cancelled by its token")
 
     def test_cancel(self):
         with self.model.session() as session, ruda.Cancel() as cancel:

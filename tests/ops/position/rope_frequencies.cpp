@@ -101,11 +101,52 @@ RUDA_TEST(rope_frequencies_check_as_plans) {
               "frequencies and out_factor are NULL with count 4");
   p.rotary_dim = 7;
   CHECK_FAILS(ruda_rope_frequencies(&p, f, 3, nullptr), RUDA_E_SHAPE, 0,
-              "rotary_dim is 7, expected even and 0 or more");
+              "rotary_dim is 7, expected even and 0..65536");
   p.rotary_dim = -8;
   CHECK_FAILS(ruda_rope_frequencies(&p, f, -4, nullptr), RUDA_E_SHAPE, 0, "rotary_dim is -8");
   p.rotary_dim = 0;
-  CHECK_FAILS(ruda_rope_frequencies(&p, f, -4, nullptr), RUDA_E_SHAPE, 2, "count is -4, expected 0..");
+  CHECK_FAILS(ruda_rope_frequencies(&p, f, -4, nullptr), RUDA_E_SHAPE, 2, "count is -4, expected 0..32768");
+}
+
+// Neither a head nor a table may be so wide that a plan takes seconds and gigabytes, tokens or not.
+RUDA_TEST(rope_widest_head) {
+  constexpr int64_t widest = 65536;
+  const auto plan_status = [&](int64_t rows, int64_t head_dim, int64_t rotary_dim, bool given) {
+    const int64_t x_shape[] = {rows, 1, head_dim}, tokens[] = {rows}, half[] = {rotary_dim / 2};
+    ruda_tensor_desc x = RUDA_TENSOR_DESC_INIT, positions = RUDA_TENSOR_DESC_INIT, table;
+    x.dtype = RUDA_F32, x.rank = 3, x.shape = x_shape;
+    positions.dtype = RUDA_I32, positions.rank = 1, positions.shape = tokens;
+    table = positions;
+    table.dtype = RUDA_F32, table.shape = half;
+    ruda_rope_params p = with_theta();
+    p.rotary_dim = rotary_dim;
+    ruda_rope_desc desc = RUDA_ROPE_DESC_INIT;
+    desc.x = &x, desc.positions = &positions, desc.params = &p;
+    desc.frequencies = given ? &table : nullptr;
+    ruda_plan plan = nullptr;
+    const ruda_status status = ruda_rope_plan_create(env.context, &desc, &plan);
+    ruda_release(plan);
+    return status;
+  };
+  for (const int64_t rows : {0, 2}) {
+    MUST(plan_status(rows, widest, widest, false));
+    MUST(plan_status(rows, widest, 128, true));
+    for (const int64_t wide : {widest + 1, widest + 2, int64_t{1} << 28, int64_t{1} << 40})
+      for (const bool given : {false, true}) {
+        const std::string text = "rope: x has head_dim " + std::to_string(wide) + ", expected 0..65536";
+        CHECK_FAILS(plan_status(rows, wide, 128, given), RUDA_E_SHAPE, 1, text.c_str());
+      }
+  }
+  ruda_rope_params p = with_theta();
+  std::vector<double> f(widest / 2);
+  MUST(ruda_rope_frequencies(&p, f.data(), widest / 2, nullptr));
+  CHECK(f[0] == 1 && f[widest / 2 - 1] > 0.99 / 10000, "the table ends at %g", f[widest / 2 - 1]);
+  double factor = 0;
+  CHECK_FAILS(ruda_rope_frequencies(&p, nullptr, widest / 2 + 1, &factor), RUDA_E_SHAPE, 2,
+              "count is 32769, expected 0..32768");
+  p.rotary_dim = widest + 2;
+  CHECK_FAILS(ruda_rope_frequencies(&p, nullptr, widest / 2 + 1, &factor), RUDA_E_SHAPE, 0,
+              "rotary_dim is 65538, expected even and 0..65536");
 }
 
 // A table belongs to a plan, which other threads may find in the cache: it is made in the usual mode too.

@@ -168,6 +168,29 @@ public abstract class NativeHandle implements AutoCloseable {
     return utf8(name, value);
   }
 
+  /**
+   * A text as the library's messages quote it: at most 80 bytes of UTF-8, whole characters, then "..."; what is not
+   * printable as \\xNN.
+   */
+  static String quoted(String value) {
+    StringBuilder made = new StringBuilder("\"");
+    int shown = 0, at = 0;
+    while (at < value.length()) {
+      int c = value.codePointAt(at);
+      String piece = Character.toString(c);
+      byte[] raw = piece.getBytes(StandardCharsets.UTF_8);
+      if (shown + raw.length > 80) break;
+      boolean marks = c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+      if (Character.isISOControl(c) || marks || c == '"' || c == '\\')
+        for (byte b : raw) made.append(String.format("\\x%02x", b & 255));
+      else
+        made.append(piece);
+      shown += raw.length;
+      at += piece.length();
+    }
+    return made.append(at < value.length() ? "\"..." : "\"").toString();
+  }
+
   private static IllegalArgumentException absent(String name, String expected) {
     return new IllegalArgumentException(name + " is null, expected " + expected);
   }

@@ -48,8 +48,16 @@ public final class PagedSchedule extends NativeHandle {
       throw new IllegalArgumentException(
           "positions has " + counted(positions.length, "number") + ", expected " + sequenceIds.length + " as sequenceIds");
     int width = Arrays.stream(tables).mapToInt(row -> row.length).max().orElse(0);
-    int pages = Math.multiplyExact(tables.length, width), at = 3;
-    long[] numbers = new long[at + pages + lengths.length + 2 * positions.length];
+    long pages = (long) tables.length * width, room = get(2) * get(4);
+    // Every row is sent as long as the longest: what no schedule of these limits can be is not laid out first.
+    if (pages > room)
+      throw new IllegalArgumentException("tables has " + counted(tables.length, "row") + " of up to "
+          + counted(width, "page") + ", expected at most " + get(2) + " of at most " + get(4));
+    long count = 3 + pages + lengths.length + 2L * positions.length;
+    if (count > Integer.MAX_VALUE)
+      throw new IllegalArgumentException("the schedule has " + count + " numbers, expected at most " + Integer.MAX_VALUE);
+    int at = 3;
+    long[] numbers = new long[(int) count];
     Arrays.fill(numbers, -1);
     numbers[0] = tables.length;
     numbers[1] = width;

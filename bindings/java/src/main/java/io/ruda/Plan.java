@@ -150,7 +150,7 @@ public final class Plan extends NativeHandle {
       Integer slot = slots.get(operand.getKey());
       if (slot == null)
         throw new IllegalArgumentException(
-            op() + " has no operand " + operand.getKey() + ": it has " + String.join(", ", slots.keySet()));
+            op() + " has no operand " + quoted(String.valueOf(operand.getKey())) + ": it has " + String.join(", ", slots.keySet()));
       Object value = operand.getValue();
       if (value == null) continue;
       numbers[3 * at] = slot;

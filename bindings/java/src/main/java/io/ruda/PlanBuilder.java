@@ -28,7 +28,7 @@ public final class PlanBuilder {
 
   private PlanBuilder add(String name, char tag, LongStream numbers) {
     if (NativeHandle.need("name", name).isEmpty() || name.indexOf(' ') >= 0 || name.indexOf('\0') >= 0)
-      throw new IllegalArgumentException("name is \"" + name + "\", expected the name of a parameter");
+      throw new IllegalArgumentException("name is " + NativeHandle.quoted(name) + ", expected the name of a parameter");
     NativeHandle.whole("name", name);
     if (names.length() > 0) names.append(' ');
     names.append(name);
