@@ -230,7 +230,7 @@ void Allocator::release(void* data, uint64_t bytes, CudaStream* stream) noexcept
     stream->free_.bins[size.index].push_back(data);
     cached_ += size.bytes;
   } catch (...) {
-    quiet(cudaStreamSynchronize(stream->handle()));
+    stream->drain();
     source_.give(data);
   }
 }
@@ -259,10 +259,7 @@ void Allocator::collect(Calls& done) noexcept {
 
 void Allocator::collect_idle_streams(const CudaStream* except) noexcept {
   for (CudaStream* stream : streams_) {
-    if (stream == except || stream->capturing()) continue;
-    const cudaError_t error = cudaStreamQuery(stream->handle());
-    if (not_ready(error)) continue;
-    quiet(error);
+    if (stream == except || !stream->idle()) continue;
     for (int i = 0; i < SizeClass::count; ++i) {
       for (void* data : stream->free_.bins[i]) {
         cached_ -= SizeClass::bytes_of(i);
@@ -342,9 +339,7 @@ void Allocator::drop_stream(CudaStream& stream, Mark last, std::function<void()>
     }
     stream.free_.bins[i] = {};
   }
-  if (last) pending.marks.push_back(last);
-  stream.last_ = std::move(last);
-  stream.closed_.store(true, std::memory_order_release);
+  if (last) pending.marks.push_back(std::move(last));
   const auto now = wait_for(std::move(pending));
   lock.unlock();
   if (now) now();

@@ -139,6 +139,7 @@ CudaDevice::~CudaDevice() {
   }
   const int before = enter();
   parts_.clear();
+  fetchers_.clear();
   allocator_.close(index_);
   leave(before);
 }
@@ -207,7 +208,13 @@ void* CudaDevice::allocate(uint64_t bytes, DeviceStream* stream) {
 
 void CudaDevice::release(void* data, uint64_t bytes, DeviceStream* stream) noexcept {
   if (forked()) return;
-  allocator_.release(data, bytes, static_cast<CudaStream*>(stream));
+  auto* const queue = static_cast<CudaStream*>(stream);
+  // A stream of another context that read the memory does not keep it.
+  if (queue && &queue->device() != this) [[unlikely]] {
+    const std::shared_ptr<DeviceStream> reader = queue->shared_from_this();
+    return release_after(data, bytes, {&reader, 1});
+  }
+  allocator_.release(data, bytes, queue);
 }
 
 void CudaDevice::trim() {
@@ -216,16 +223,15 @@ void CudaDevice::trim() {
   allocator_.trim();
 }
 
-// Without a mark, waiting is the one safe way left.
 std::vector<Mark> CudaDevice::marks_of(std::span<const std::shared_ptr<DeviceStream>> streams) noexcept {
   std::vector<Mark> marks;
-  try {
-    for (const auto& stream : streams)
-      if (Mark mark = static_cast<CudaStream&>(*stream).mark()) marks.push_back(std::move(mark));
-  } catch (...) {
-    for (const auto& stream : streams)
-      quiet(cudaStreamSynchronize(static_cast<CudaStream&>(*stream).handle()));
-    marks.clear();
+  for (const auto& stream : streams) {
+    auto& queue = static_cast<CudaStream&>(*stream);
+    try {
+      if (Mark mark = queue.mark()) marks.push_back(std::move(mark));
+    } catch (...) {
+      queue.drain();
+    }
   }
   return marks;
 }
@@ -263,7 +269,7 @@ void CudaDevice::write(DeviceStream& stream, void* to, const void* from, uint64_
       check_cuda(error, "write");
       last = queue.mark();
     } catch (...) {
-      quiet(cudaStreamSynchronize(queue.handle()));
+      queue.drain();
       pinned.give(std::move(chunk), nullptr);
       throw;
     }
@@ -277,25 +283,50 @@ void CudaDevice::read(DeviceStream& stream, void* to, const void* from, uint64_t
   check_usable();
   queue.check_not_capturing("ruda_tensor_read");
   const DeviceScope scope(*this);
+  copy_out(queue, to, from, bytes);
+  queue.sync();
+}
+
+// On a stream of its own: the writer's may end meanwhile, and its reports are for those who wait for it.
+void CudaDevice::fetch(DeviceStream* writer, void* to, const void* from, uint64_t bytes) {
+  check_usable();
+  const DeviceScope scope(*this);
+  std::shared_ptr<DeviceStream> queue;
+  {
+    const std::lock_guard lock(fetchers_mutex_);
+    if (!fetchers_.empty()) {
+      queue = std::move(fetchers_.back());
+      fetchers_.pop_back();
+    }
+  }
+  if (!queue) queue = open_stream();
+  if (writer) queue->follow(*writer);
+  copy_out(static_cast<CudaStream&>(*queue), to, from, bytes);
+  const std::lock_guard lock(fetchers_mutex_);
+  fetchers_.push_back(std::move(queue));
+}
+
+// Returns when the bytes have arrived.
+void CudaDevice::copy_out(CudaStream& queue, void* to, const void* from, uint64_t bytes) {
   PinnedMemory& pinned = PinnedMemory::get();
   // Two chunks in flight: one is copied out while the next one arrives. After a failure the chunks go back
   // once nothing writes them any more.
   struct Flight {
     PinnedMemory& pinned;
-    cudaStream_t stream;
+    CudaStream& stream;
     PinnedChunk chunk{};
     Mark mark{};
     uint64_t at = 0, part = 0;
-    Flight(PinnedMemory& memory, cudaStream_t queue) : pinned(memory), stream(queue) {}
+    Flight(PinnedMemory& memory, CudaStream& queue) : pinned(memory), stream(queue) {}
     Flight(const Flight&) = delete;
     Flight& operator=(const Flight&) = delete;
     ~Flight() {
       if (!chunk.data) return;
-      quiet(cudaStreamSynchronize(stream));
+      stream.drain();
       pinned.give(std::move(chunk), nullptr);
     }
   };
-  Flight flights[2] = {{pinned, queue.handle()}, {pinned, queue.handle()}};
+  Flight flights[2] = {{pinned, queue}, {pinned, queue}};
   const auto land = [&](Flight& flight) {
     if (!flight.chunk.data) return;
     const cudaError_t error = cudaEventSynchronize(flight.mark.get());
@@ -319,7 +350,6 @@ void CudaDevice::read(DeviceStream& stream, void* to, const void* from, uint64_t
   }
   land(flights[turn]);
   land(flights[turn ^ 1]);
-  queue.sync();
 }
 
 // Between devices the driver goes directly where both pools are open to the other, else it stages.

@@ -64,12 +64,15 @@ class CudaDevice final : public Device {
   void leave(int before) noexcept override;
   void write(DeviceStream& stream, void* to, const void* from, uint64_t bytes) override;
   void read(DeviceStream& stream, void* to, const void* from, uint64_t bytes) override;
+  void fetch(DeviceStream* writer, void* to, const void* from, uint64_t bytes) override;
   bool copy_from(DeviceStream& stream, void* to, Device& owner, const void* from, uint64_t bytes) override;
 
   const tune::Capability& capability() const { return capability_; }
   Allocator& allocator() { return allocator_; }
   EventPool& events() { return *events_; }
   std::shared_ptr<IndexWord> make_index_word();
+  // After all work so far of streams of any device. Where no mark can be had it waits for the stream instead.
+  static std::vector<Mark> marks_of(std::span<const std::shared_ptr<DeviceStream>> streams) noexcept;
   bool forked() const noexcept { return forked_since(generation_); }
 
   // A library's handle or the like, made on first use, once a device.
@@ -85,7 +88,7 @@ class CudaDevice final : public Device {
 
  private:
   [[noreturn]] void fail_forked() const;
-  std::vector<Mark> marks_of(std::span<const std::shared_ptr<DeviceStream>> streams) noexcept;
+  void copy_out(CudaStream& queue, void* to, const void* from, uint64_t bytes);
   const int index_;
   const uint32_t generation_;
   std::string name_;
@@ -95,6 +98,8 @@ class CudaDevice final : public Device {
   Allocator allocator_;
   std::mutex parts_mutex_;
   std::vector<std::pair<const void*, std::shared_ptr<void>>> parts_;
+  std::mutex fetchers_mutex_;
+  std::vector<std::shared_ptr<DeviceStream>> fetchers_;  // streams of fetch() that wait for the next one
 };
 
 }  // namespace ruda::cuda

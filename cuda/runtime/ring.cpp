@@ -39,7 +39,7 @@ CudaRing::~CudaRing() {
   try {
     last = stream.mark();
   } catch (...) {
-    quiet(cudaStreamSynchronize(stream.handle()));
+    stream.drain();
   }
   PinnedMemory::get().give(std::move(chunk_), std::move(last));
   device_.allocator().release(count_, count_bytes, &stream);

@@ -52,10 +52,15 @@ void CudaStream::close() noexcept {
     device_.allocator().drop_graph(*graph_memory_, {}, {});
   }
   Mark last;
-  try {
-    last = mark();
-  } catch (...) {
-    quiet(cudaStreamSynchronize(native_));
+  {
+    const std::lock_guard lock(native_mutex_);
+    try {
+      last = record_mark();
+    } catch (...) {
+      quiet(cudaStreamSynchronize(native_));
+    }
+    last_ = last;
+    closed_.store(true, std::memory_order_release);
   }
   device_.allocator().drop_stream(*this, std::move(last), [words = std::move(words_)] {});
   if (owned_) quiet(cudaStreamDestroy(native_));
@@ -80,9 +85,13 @@ void CudaStream::sync() {
 
 bool CudaStream::done() {
   device_.check_usable();
-  check_not_capturing("ruda_stream_query");
   const DeviceScope scope(device_);
-  const cudaError_t error = cudaStreamQuery(native_);
+  cudaError_t error;
+  {
+    const std::lock_guard lock(native_mutex_);
+    check_not_capturing("ruda_stream_query");
+    error = cudaStreamQuery(native_);
+  }
   if (not_ready(error)) return false;
   check_cuda(error, "stream");
   return true;
@@ -90,25 +99,51 @@ bool CudaStream::done() {
 
 void CudaStream::record(DeviceEvent& event) {
   device_.check_usable();
-  check_not_capturing("ruda_event_record");
   const DeviceScope scope(device_);
+  const std::lock_guard lock(native_mutex_);
+  check_not_capturing("ruda_event_record");
   check_cuda(cudaEventRecord(static_cast<CudaEvent&>(event).native(), native_), "event");
 }
 
 void CudaStream::wait(DeviceEvent& event) {
   device_.check_usable();
-  check_not_capturing("ruda_stream_wait");
   const DeviceScope scope(device_);
+  const std::lock_guard lock(native_mutex_);
+  check_not_capturing("ruda_stream_wait");
   check_cuda(cudaStreamWaitEvent(native_, static_cast<CudaEvent&>(event).native(), 0), "event");
 }
 
-Mark CudaStream::mark() {
-  if (closed_.load(std::memory_order_acquire)) return last_;
-  check_not_capturing("event");
+Mark CudaStream::record_mark() {
   const DeviceScope scope(device_);  // an event belongs to the device that is current when it is made
   Mark mark = device_.events().take();
   check_cuda(cudaEventRecord(mark.get(), native_), "event");
   return mark;
+}
+
+Mark CudaStream::mark() {
+  const std::lock_guard lock(native_mutex_);
+  if (closed_.load(std::memory_order_relaxed)) return last_;  // device_ may be gone
+  return capturing() ? before_capture_ : record_mark();
+}
+
+void CudaStream::drain() noexcept {
+  Mark last;
+  {
+    const std::lock_guard lock(native_mutex_);
+    const bool closed = closed_.load(std::memory_order_relaxed);
+    if (!closed && !capturing()) return quiet(cudaStreamSynchronize(native_));
+    last = closed ? last_ : before_capture_;
+  }
+  if (last) quiet(cudaEventSynchronize(last.get()));
+}
+
+bool CudaStream::idle() noexcept {
+  const std::lock_guard lock(native_mutex_);
+  if (closed_.load(std::memory_order_relaxed) || capturing()) return false;
+  const cudaError_t error = cudaStreamQuery(native_);
+  if (not_ready(error)) return false;
+  quiet(error);  // a device that faulted has ended its work too
+  return true;
 }
 
 void CudaStream::follow(DeviceStream& other) {
@@ -144,17 +179,24 @@ void CudaStream::begin_capture() {
   const DeviceScope scope(device_);
   auto memory = std::make_shared<GraphMemory>();
   auto word = device_.make_index_word();
+  const std::lock_guard lock(native_mutex_);
+  Mark before = record_mark();
   // Relaxed: what this library must not do meanwhile it refuses itself, and other threads are left alone.
   check_cuda(cudaStreamBeginCapture(native_, cudaStreamCaptureModeRelaxed), "capture");
   graph_memory_ = std::move(memory);
   graph_word_ = std::move(word);
+  before_capture_ = std::move(before);
   capturing_.store(true, std::memory_order_release);
 }
 
 cudaGraph_t CudaStream::stop_capture(cudaError_t& error) noexcept {
   cudaGraph_t graph = nullptr;
-  capturing_.store(false, std::memory_order_release);
-  error = cudaStreamEndCapture(native_, &graph);
+  {
+    const std::lock_guard lock(native_mutex_);
+    error = cudaStreamEndCapture(native_, &graph);
+    capturing_.store(false, std::memory_order_release);
+    before_capture_ = nullptr;
+  }
   device_.allocator().end_capture(*graph_memory_);
   return graph;
 }
@@ -186,9 +228,10 @@ std::unique_ptr<DeviceGraph> CudaStream::end_capture() {
 
 void CudaStream::launch(DeviceGraph& given) {
   auto& graph = static_cast<CudaGraph&>(given);
-  if (std::find_if(graph.launched_on_.begin(), graph.launched_on_.end(),
-                   [&](const auto& stream) { return stream.get() == this; }) == graph.launched_on_.end())
-    graph.launched_on_.push_back(shared_from_this());
+  if (graph.launched_on_.get() != this) {
+    if (graph.launched_on_) follow(*graph.launched_on_);
+    graph.launched_on_ = shared_from_this();
+  }
   {
     std::lock_guard lock(words_mutex_);
     if (std::find(words_.begin(), words_.end(), graph.word_) == words_.end()) words_.push_back(graph.word_);
@@ -200,14 +243,7 @@ CudaGraph::~CudaGraph() {
   if (device_.forked()) return;
   const DeviceScope scope(device_);
   std::vector<Mark> marks;
-  for (const auto& stream : launched_on_) {
-    auto& used = static_cast<CudaStream&>(*stream);
-    try {
-      if (Mark mark = used.mark()) marks.push_back(std::move(mark));
-    } catch (...) {
-      quiet(cudaStreamSynchronize(used.handle()));
-    }
-  }
+  if (launched_on_) marks = CudaDevice::marks_of({&launched_on_, 1});
   quiet(cudaGraphExecDestroy(exec_));
   device_.allocator().drop_graph(*memory_, std::move(marks), [word = word_] {});
 }

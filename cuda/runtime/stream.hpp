@@ -6,6 +6,7 @@
 #include "runtime/index_word.hpp"
 
 #include <atomic>
+#include <mutex>
 
 namespace ruda::cuda {
 
@@ -44,11 +45,17 @@ class CudaStream final : public DeviceStream {
 
   CudaDevice& device() const { return device_; }
   cudaStream_t handle() const { return native_; }
-  bool capturing() const { return capturing_.load(std::memory_order_acquire); }
+  bool capturing() const noexcept override { return capturing_.load(std::memory_order_acquire); }
   // RUDA_E_CAPTURE_UNSAFE while captured; `what` names the call.
   void check_not_capturing(const char* what) const;
-  // A mark after all work so far; of a closed stream, after all of its work.
+  // A mark after all work so far; of a closed stream, after all of its work; under capture, after what was
+  // submitted before: what is recorded runs with its graph, which keeps what it uses. Any thread, any time.
   Mark mark();
+  // Waits for what mark() would mark, where no mark can be had. Neither breaks a capture nor needs the handle
+  // of a closed stream.
+  void drain() noexcept;
+  // True when all work is done and no capture is under way.
+  bool idle() noexcept;
   // Where kernels submitted now report an index outside its range.
   IndexWord* index_word();
   // Throws what kernels reported, once their work has ended.
@@ -57,12 +64,17 @@ class CudaStream final : public DeviceStream {
  private:
   friend class Allocator;
   cudaGraph_t stop_capture(cudaError_t& error) noexcept;
+  Mark record_mark();
 
   CudaDevice& device_;
   cudaStream_t native_;
   const bool owned_;
+  // Held while native_ is used by threads that do not own the stream, and while it is captured or given up:
+  // releases come from any thread. Taken after the allocator's lock, never before it.
+  std::mutex native_mutex_;
   std::atomic<bool> closed_{false}, capturing_{false};
   Mark last_;                                  // set before closed_
+  Mark before_capture_;                        // while capturing
   std::shared_ptr<GraphMemory> graph_memory_;  // while capturing
   std::shared_ptr<IndexWord> graph_word_;      // while capturing
   std::mutex words_mutex_;
@@ -85,7 +97,8 @@ class CudaGraph final : public DeviceGraph {
   std::shared_ptr<GraphMemory> memory_;
   std::shared_ptr<IndexWord> word_;
   uint64_t nodes_;
-  std::vector<std::shared_ptr<DeviceStream>> launched_on_;
+  // The last one: its launch follows all earlier ones.
+  std::shared_ptr<DeviceStream> launched_on_;
 };
 
 }  // namespace ruda::cuda

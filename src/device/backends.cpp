@@ -15,6 +15,9 @@ void Device::retire(std::function<void()> done, std::span<const std::shared_ptr<
   done();
 }
 
+void Device::fetch(DeviceStream*, void*, const void*, uint64_t) {
+  fail(RUDA_E_UNSUPPORTED, -1, "fetch: this backend runs work at the call");
+}
 std::unique_ptr<DeviceRing> Device::open_ring(DeviceStream&) {
   fail(RUDA_E_UNSUPPORTED, -1, "ring: this backend runs work at the call");
 }

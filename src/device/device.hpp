@@ -42,7 +42,8 @@ class DeviceStream : public std::enable_shared_from_this<DeviceStream> {
   virtual void record(DeviceEvent& event) = 0;
   virtual void wait(DeviceEvent& event) = 0;
   virtual void* native() { return nullptr; }
-  // Later work of this stream waits for all that was submitted to `other` so far.
+  // Later work of this stream waits for all that was submitted to `other` so far, which what a capture
+  // records is not; `other` may be closed.
   virtual void follow(DeviceStream&) {}
   // The handle is gone: storages may still name the stream, its native side may end.
   virtual void close() noexcept {}
@@ -52,6 +53,7 @@ class DeviceStream : public std::enable_shared_from_this<DeviceStream> {
   virtual void advance(const ScheduleImage& image);
 
   // Between begin and end, submitted work is recorded; memory drawn on the stream belongs to the graph.
+  virtual bool capturing() const noexcept { return false; }
   virtual void begin_capture();
   virtual std::unique_ptr<DeviceGraph> end_capture();
   virtual void launch(DeviceGraph& graph);
@@ -89,7 +91,8 @@ class Device {
   // Memory aligned to 256 bytes. `stream` null: usable at once on every stream.
   virtual void* allocate(uint64_t bytes, DeviceStream* stream) = 0;
   virtual void release(void* data, uint64_t bytes, DeviceStream* stream) noexcept = 0;
-  // As release(), once the work submitted so far to `streams` has ended. Never waits.
+  // As release(), once the work submitted so far to `streams` has ended. Never waits. They may be closed, or
+  // be captured by another thread meanwhile.
   virtual void release_after(void* data, uint64_t bytes,
                              std::span<const std::shared_ptr<DeviceStream>> streams) noexcept;
   virtual void trim() = 0;
@@ -106,6 +109,9 @@ class Device {
   // Between host and device, contiguous. read() returns when the bytes have arrived.
   virtual void write(DeviceStream& stream, void* to, const void* from, uint64_t bytes) = 0;
   virtual void read(DeviceStream& stream, void* to, const void* from, uint64_t bytes) = 0;
+  // Asynchronous devices only: as read(), after the work submitted to `writer`, which may be null or closed.
+  // What its kernels report stays with it.
+  virtual void fetch(DeviceStream* writer, void* to, const void* from, uint64_t bytes);
   // Submits a copy from memory that `owner`, another context's device, holds; the stream is ordered after its
   // writers. False when the two have no way but through the host.
   virtual bool copy_from(DeviceStream& stream, void* to, Device& owner, const void* from, uint64_t bytes);

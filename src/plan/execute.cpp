@@ -179,8 +179,10 @@ void execute(const Program& program, Stream& stream, Workspace* workspace, const
   if (workspace) {
     check_workspace(*workspace, needed, *problem.context);
     if (needed) check_scratch(problem, *workspace, needed, tensors);
-    if (problem.context->asynchronous())
+    if (problem.context->asynchronous()) {
+      workspace->storage->order(stream);
       workspace->storage->check_stream(stream, true, arg_workspace, "workspace");
+    }
   }
   stop.check();
 

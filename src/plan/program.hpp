@@ -81,7 +81,9 @@ class Plan final : public Object {
 class Workspace final : public Object {
  public:
   static constexpr Kind kind = Kind::workspace;
-  Workspace(Context& context, StorageRef storage) : context(context), storage(std::move(storage)) {}
+  Workspace(Context& context, StorageRef memory) : context(context), storage(std::move(memory)) {
+    storage->set_unfenceable();
+  }
   Context& context;
   StorageRef storage;
 

@@ -84,8 +84,8 @@ void Stream::keep(Storage& storage, bool written) {
   const auto [at, added] = kept_storages_.try_emplace(&storage, written);
   at->second |= written;
   if (!added) return;
-  storage.add_user();
-  kept_.emplace_back(&storage, [](Storage* kept) { kept->drop_user(); });
+  storage.add_keeper();
+  kept_.emplace_back(&storage, [](Storage* kept) { kept->drop_keeper(); });
 }
 
 // Everything that a handle names hangs below the context, so the graph's own parent keeps the way back.
@@ -97,7 +97,10 @@ void Stream::keep_object(const Object& object) {
 void Graph::launch(Stream& stream) {
   stream.check_healthy();
   stream.check_not_capturing("ruda_graph_launch");
-  for (const auto& [storage, written] : captured.storages) storage->check_stream(stream, written, 1, "graph");
+  for (const auto& [storage, written] : captured.storages) {
+    if (!storage->fenceable()) storage->order(stream);
+    storage->check_stream(stream, written, 1, "graph");
+  }
   for (const LaunchStep& step : captured.steps) step.check();
   for (const LaunchStep& step : captured.steps) step.apply();
   const DeviceScope scope(stream.device());

@@ -65,14 +65,25 @@ void Storage::note_shared(const Stream& stream, bool write) {
 std::shared_ptr<DeviceStream> Storage::last_stream() {
   device_.check_usable();
   const std::lock_guard lock(lock_);
-  return streams_.empty() ? nullptr : streams_.front();
+  if (streams_.empty()) return nullptr;
+  check_writer();
+  return streams_.front();
 }
 
-void Storage::fence(Stream& stream) {
+// What a capture records is not there yet.
+void Storage::check_writer() const {
+  RUDA_CHECK(!streams_.front()->capturing(), RUDA_E_CAPTURE_UNSAFE, -1,
+             "tensor: the stream that used it last is under capture; end the capture first");
+}
+
+void Storage::fence(Stream& stream) { join(stream, false); }
+
+void Storage::join(Stream& stream, bool recorded_too) {
   device_.check_usable();
   const std::lock_guard lock(lock_);
   if (!written_.load(std::memory_order_relaxed) || shared_with(stream.queue())) return;
-  stream.check_not_capturing("ruda_tensor_fence");
+  stream.check_not_capturing(recorded_too ? "memory last used on another stream" : "ruda_tensor_fence");
+  if (!recorded_too) check_writer();
   stream.queue().follow(*streams_.front());
   streams_.push_back(stream.shared_queue());
   sole_user_.store(nullptr, std::memory_order_release);

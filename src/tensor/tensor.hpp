@@ -43,12 +43,18 @@ class Storage {
 
   std::byte* data() const { return data_; }
   uint64_t bytes() const { return bytes_; }
-  uint64_t users() const { return users_.load(std::memory_order_acquire); }
-  void add_user() noexcept { users_.fetch_add(1, std::memory_order_relaxed); }
-  void drop_user() noexcept {
-    // Beside a sole user nobody is left who could add one.
-    if (users_.load(std::memory_order_acquire) == 1 || users_.fetch_sub(1, std::memory_order_acq_rel) == 1)
-      delete this;
+  uint64_t users() const { return uint32_t(users_.load(std::memory_order_acquire)); }
+  void add_user() noexcept { users_.fetch_add(one_user, std::memory_order_relaxed); }
+  void drop_user() noexcept { drop(one_user); }
+  // A graph's use, which no ruda_tensor_fence can name.
+  void add_keeper() noexcept { users_.fetch_add(one_keeper, std::memory_order_relaxed); }
+  void drop_keeper() noexcept { drop(one_keeper); }
+  // Of an object that is no tensor; before others see the storage.
+  void set_unfenceable() noexcept { unfenceable_ = true; }
+  // Whether somebody may hold a tensor of it, and so hand it from stream to stream himself.
+  bool fenceable() const noexcept {
+    const uint64_t all = users_.load(std::memory_order_acquire);
+    return !unfenceable_ && uint32_t(all) > all >> 32;
   }
 
   // Memory for the object of a handle that is made together with the storage: one allocation for both.
@@ -70,7 +76,13 @@ class Storage {
     note_shared(stream, write);
   }
   void fence(Stream& stream);
-  // The stream that wrote last, or read; null when none did.
+  // A fence by the library itself, of what is not fenceable().
+  void order(Stream& stream) {
+    if (sole_user_.load(std::memory_order_acquire) != &stream.queue()) [[unlikely]]
+      join(stream, true);
+  }
+  // The stream that wrote last, or read; null when none did. It may be closed; RUDA_E_CAPTURE_UNSAFE when it
+  // is under capture.
   std::shared_ptr<DeviceStream> last_stream();
 
  private:
@@ -79,7 +91,17 @@ class Storage {
   uint64_t bytes_ = 0;
   bool owned_ = false;
   std::function<void()> on_release_;
-  std::atomic<uint64_t> users_{1};
+  static constexpr uint64_t one_user = 1, one_keeper = (uint64_t(1) << 32) + 1;
+  void drop(uint64_t one) noexcept {
+    // Beside a sole user nobody is left who could add one.
+    if (users_.load(std::memory_order_acquire) == one ||
+        users_.fetch_sub(one, std::memory_order_acq_rel) == one)
+      delete this;
+  }
+  std::atomic<uint64_t> users_{one_user};  // all of them, and above them those that are keepers
+  bool unfenceable_ = false;
+  void join(Stream& stream, bool recorded_too);
+  void check_writer() const;
   void check_shared(const Stream& stream, bool write, int arg, const char* name);
   void note_shared(const Stream& stream, bool write);
   bool shared_with(const DeviceStream& queue) const;

@@ -337,12 +337,64 @@ static void uses_threads_of_the_host(void** state) {
   FAILS(ruda_context_create(&desc, &context), RUDA_E_NULL, 0, "host_pool: parallel is NULL");
 }
 
+struct recorder {
+  ruda_event event, from;
+  ruda_stream stream;
+  int failures;
+};
+
+static void* record_often(void* user) {
+  struct recorder* recorder = (struct recorder*)user;
+  for (int i = 0; i < 1000; ++i) {
+    double seconds = -1;
+    recorder->failures += ruda_event_record(recorder->event, recorder->stream) != RUDA_OK;
+    recorder->failures += ruda_event_elapsed(recorder->from, recorder->event, &seconds) != RUDA_OK;
+    recorder->failures += !(seconds >= 0);
+  }
+  return NULL;
+}
+
+/* One event, recorded and read by two threads at once. */
+static void records_an_event_from_threads(void** state) {
+  (void)state;
+  ruda_context_desc desc = RUDA_CONTEXT_DESC_INIT;
+  desc.backend = RUDA_BACKEND_CPU;
+  ruda_context context = NULL;
+  OK(ruda_context_create(&desc, &context));
+  struct recorder recorders[2];
+  memset(recorders, 0, sizeof recorders);
+  OK(ruda_event_create(context, &recorders[0].event));
+  OK(ruda_event_create(context, &recorders[0].from));
+  for (int i = 0; i < 2; ++i) {
+    OK(ruda_stream_create(context, 0, &recorders[i].stream));
+    recorders[i].event = recorders[0].event;
+    recorders[i].from = recorders[0].from;
+  }
+  OK(ruda_event_record(recorders[0].from, recorders[0].stream));
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, record_often, &recorders[1]), 0);
+  record_often(&recorders[0]);
+  pthread_join(thread, NULL);
+  for (int i = 0; i < 2; ++i) {
+    assert_int_equal(recorders[i].failures, 0);
+    OK(ruda_release(recorders[i].stream));
+  }
+  OK(ruda_release(recorders[0].event));
+  OK(ruda_release(recorders[0].from));
+  OK(ruda_release(context));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(probes_backends),        cmocka_unit_test(reports_backends),
-      cmocka_unit_test(refuses_descriptors),    cmocka_unit_test(describes_itself),
-      cmocka_unit_test(keeps_its_memory_limit), cmocka_unit_test(orders_streams_and_events),
-      cmocka_unit_test(writes_its_log),         cmocka_unit_test(uses_threads_of_the_host),
+      cmocka_unit_test(probes_backends),
+      cmocka_unit_test(reports_backends),
+      cmocka_unit_test(refuses_descriptors),
+      cmocka_unit_test(describes_itself),
+      cmocka_unit_test(keeps_its_memory_limit),
+      cmocka_unit_test(orders_streams_and_events),
+      cmocka_unit_test(writes_its_log),
+      cmocka_unit_test(uses_threads_of_the_host),
+      cmocka_unit_test(records_an_event_from_threads),
   };
   return cmocka_run_group_tests_name("context", tests, NULL, NULL);
 }

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Goals: order between streams, events, capture, pools and failures behave as documented, so that the
-// library's runtime is tested without a GPU. Non-goals: kernels do nothing but those that a test names; one
-// thread. Rejected: mocking each call by expectation, which would test the calls and not the order that they
-// make.
+// library's runtime is tested without a GPU. A stream under capture is as touchy as CUDA's: whoever asks how
+// far it is, or asks that of an event recorded on it, breaks the capture. Non-goals: kernels do nothing but
+// those that a test names; one thread. Rejected: mocking each call by expectation, which would test the calls
+// and not the order that they make.
 #include "cuda/fake_runtime.hpp"
 
 #include <cstdlib>
@@ -24,6 +25,7 @@ namespace {
 // What one cudaEventRecord marked; a wait keeps it though the event is recorded anew.
 struct Record {
   bool happened = false;
+  bool captured = false;  // belongs to a graph: nobody may wait for it
   CUstream_st* stream = nullptr;
 };
 
@@ -47,7 +49,9 @@ struct CUevent_st {
 struct CUstream_st {
   std::deque<Op> queue;
   bool held = false;
+  bool destroyed = false;  // its memory stays, so that every later use is noticed
   CUgraph_st* capture = nullptr;
+  bool capture_broken = false;
   int device = 0;
 };
 struct CUmemPoolHandle_st {};
@@ -58,7 +62,7 @@ cudaError_t last_error = cudaSuccess, next_launch = cudaSuccess, next_sync = cud
             next_graph = cudaSuccess, next_record = cudaSuccess;
 uint64_t room = uint64_t(1) << 40;
 int device_count = 1, driver = 13000, device = 0, allocations = 0, host_blocks = 0, launches = 0, graphs = 0,
-    peer_copies = 0, opened_pools = 0;
+    peer_copies = 0, opened_pools = 0, uses_after_end = 0;
 bool peers_refused = false;
 struct Block {
   void* data;
@@ -84,13 +88,27 @@ void pump(CUstream_st& stream, bool force) {
   }
 }
 
-void submit(cudaStream_t stream, Op op) {
+// False, and noted, for a stream that was destroyed.
+bool alive(cudaStream_t stream) {
+  uses_after_end += stream->destroyed;
+  return !stream->destroyed;
+}
+
+cudaError_t break_capture(cudaStream_t stream, cudaError_t error) {
+  stream->capture_broken = stream->capture != nullptr;
+  return give(error);
+}
+
+cudaError_t submit(cudaStream_t stream, Op op) {
+  if (!alive(stream)) return give(cudaErrorInvalidResourceHandle);
   if (stream->capture) {
+    if (stream->capture_broken) return give(cudaErrorStreamCaptureInvalidated);
     stream->capture->ops.push_back(std::move(op));
-    return;
+    return cudaSuccess;
   }
   stream->queue.push_back(std::move(op));
   pump(*stream, false);
+  return cudaSuccess;
 }
 
 cudaError_t take(void** out, uint64_t bytes) {
@@ -156,6 +174,7 @@ void set_kernel(const char* name, Kernel kernel) {
   std::erase_if(kernels, [&](const auto& entry) { return entry.first == name; });
   if (kernel) kernels.emplace_back(name, std::move(kernel));
 }
+int uses_of_destroyed_streams() { return uses_after_end; }
 int live_blocks() { return int(blocks.size()); }
 void set_devices(int count, int version) { device_count = count, driver = version; }
 
@@ -226,20 +245,24 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  if (event->device != stream->device) return give(cudaErrorInvalidResourceHandle);
+  if (!alive(stream) || event->device != stream->device) return give(cudaErrorInvalidResourceHandle);
   if (next_record != cudaSuccess) return give(std::exchange(next_record, cudaSuccess));
   auto record = std::make_shared<Record>();
   record->stream = stream;
+  record->captured = stream->capture != nullptr;
   event->record = record;
-  submit(stream, {[record] { record->happened = true; }});
-  return cudaSuccess;
+  return submit(stream, {[record] { record->happened = true; }});
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (event->record && event->record->captured)
+    return break_capture(event->record->stream, cudaErrorCapturedEvent);
   if (!event->record || event->record->happened) return cudaSuccess;
   pump(*event->record->stream, false);
   return event->record->happened ? cudaSuccess : give(cudaErrorNotReady);
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (event->record && event->record->captured)
+    return break_capture(event->record->stream, cudaErrorCapturedEvent);
   if (event->record && !event->record->happened) pump(*event->record->stream, true);
   return cudaSuccess;
 }
@@ -251,32 +274,47 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  static std::deque<std::unique_ptr<CUstream_st>> graveyard;
+  if (!alive(stream)) return give(cudaErrorInvalidResourceHandle);
   pump(*stream, true);
-  delete stream;
+  delete std::exchange(stream->capture, nullptr);
+  stream->destroyed = true;
+  graveyard.emplace_back(stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  if (stream->capture) return give(cudaErrorStreamCaptureUnsupported);
+  if (!alive(stream)) return give(cudaErrorInvalidResourceHandle);
+  if (stream->capture) return break_capture(stream, cudaErrorStreamCaptureUnsupported);
   pump(*stream, true);
   return give(std::exchange(next_sync, cudaSuccess));
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  if (stream->capture) return give(cudaErrorStreamCaptureUnsupported);
+  if (!alive(stream)) return give(cudaErrorInvalidResourceHandle);
+  if (stream->capture) return break_capture(stream, cudaErrorStreamCaptureUnsupported);
   pump(*stream, false);
   return stream->queue.empty() ? cudaSuccess : give(cudaErrorNotReady);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  if (event->record) submit(stream, {{}, event->record});
-  return cudaSuccess;
+  if (!event->record) return cudaSuccess;
+  // The library orders no recorded work after other streams, and no other stream after recorded work.
+  if (event->record->captured) return break_capture(event->record->stream, cudaErrorStreamCaptureIsolation);
+  if (stream->capture) return break_capture(stream, cudaErrorStreamCaptureIsolation);
+  return submit(stream, {{}, event->record});
 }
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* out) { return *out = stream->device, cudaSuccess; }
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  if (!alive(stream)) return give(cudaErrorInvalidResourceHandle);
+  if (stream->capture) return give(cudaErrorIllegalState);
   stream->capture = new CUgraph_st;
+  stream->capture_broken = false;
   return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* out) {
   *out = std::exchange(stream->capture, nullptr);
-  return *out ? cudaSuccess : give(cudaErrorIllegalState);
+  if (!*out) return give(cudaErrorIllegalState);
+  if (!stream->capture_broken) return cudaSuccess;
+  delete std::exchange(*out, nullptr);
+  return give(cudaErrorStreamCaptureInvalidated);
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long long) {
   return *out = new CUgraphExec_st{graph->ops}, cudaSuccess;
@@ -296,7 +334,8 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess;
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   ++graphs;
   if (next_graph != cudaSuccess) return give(std::exchange(next_graph, cudaSuccess));
-  for (const Op& op : exec->ops) submit(stream, op);
+  for (const Op& op : exec->ops)
+    if (const cudaError_t error = submit(stream, op); error != cudaSuccess) return error;
   return cudaSuccess;
 }
 
@@ -310,8 +349,7 @@ cudaError_t cudaMallocFromPoolAsync(void** out, size_t bytes, cudaMemPool_t, cud
   return take(out, bytes);
 }
 cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
-  submit(stream, {[data] { drop(data); }});
-  return cudaSuccess;
+  return submit(stream, {[data] { drop(data); }});
 }
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* out, const cudaMemPoolProps*) {
   return *out = &the_pool, cudaSuccess;
@@ -332,18 +370,15 @@ cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total) {
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
-  submit(stream, {[=] { std::memcpy(to, from, bytes); }});
-  return cudaSuccess;
+  return submit(stream, {[=] { std::memcpy(to, from, bytes); }});
 }
 cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes, cudaStream_t stream) {
   if (peers_refused) return give(cudaErrorInvalidValue);
   ++peer_copies;
-  submit(stream, {[=] { std::memcpy(to, from, bytes); }});
-  return cudaSuccess;
+  return submit(stream, {[=] { std::memcpy(to, from, bytes); }});
 }
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
-  submit(stream, {[=] { std::memset(to, value, bytes); }});
-  return cudaSuccess;
+  return submit(stream, {[=] { std::memset(to, value, bytes); }});
 }
 
 // What nvcc's host code calls.
@@ -357,9 +392,8 @@ cudaError_t cudaLaunchKernel(const void* function, dim3, dim3, void** args, size
   const auto name = kernel_names().find(function);
   for (const auto& [part, kernel] : kernels)
     if (name != kernel_names().end() && name->second.find(part) != std::string::npos)
-      return submit(stream, {kernel(args)}), cudaSuccess;
-  submit(stream, {[] {}});
-  return cudaSuccess;
+      return submit(stream, {kernel(args)});
+  return submit(stream, {[] {}});
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** args) {
   return cudaLaunchKernel(function, config->gridDim, config->blockDim, args, config->dynamicSmemBytes,

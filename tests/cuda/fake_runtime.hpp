@@ -28,6 +28,8 @@ int copies_between_devices();
 void refuse_peers(bool refused);
 // How often a pool was opened to another device.
 int pools_opened();
+// How often a stream was named after its end.
+int uses_of_destroyed_streams();
 // Device allocations that are alive.
 int live_blocks();
 // Kernels whose mangled name holds `name` do this: it reads its arguments at the launch and gives the work.

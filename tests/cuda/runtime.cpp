@@ -1,10 +1,9 @@
 // tests/cuda/runtime.cpp - the CUDA runtime layer against a fake driver: order, memory, capture, failures.
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/fake_runtime.hpp"
+#include "cuda/borrowed.hpp"
 #include "runtime/allocator.hpp"
 #include "runtime/device.hpp"
 #include "runtime/stream.hpp"
-#include "support/objects.hpp"
 #include "tensor/context.hpp"
 
 #include <atomic>
@@ -15,34 +14,6 @@
 #include <unistd.h>
 
 using namespace ruda::test;
-
-namespace {
-
-ruda_tensor make(ruda_context context, int64_t bytes) { return new_tensor(context, RUDA_U8, {bytes}); }
-ruda_tensor make(Env& env, int64_t bytes) { return make(env.context, bytes); }
-
-// A stream of the caller, so that tests reach its native side.
-struct Borrowed {
-  explicit Borrowed(Env& env) {
-    cudaStreamCreateWithFlags(&native, 0);
-    MUST(ruda_stream_wrap(env.context, native, 0, &stream));
-  }
-  ~Borrowed() {
-    fake::hold(native, false);
-    ruda_release(stream);
-    cudaStreamDestroy(native);
-  }
-  cudaStream_t native = nullptr;
-  ruda_stream stream = nullptr;
-};
-
-std::vector<uint8_t> bytes(size_t count, uint8_t first) {
-  std::vector<uint8_t> list(count);
-  for (size_t i = 0; i < count; ++i) list[i] = uint8_t(first + i * 7);
-  return list;
-}
-
-}  // namespace
 
 RUDA_TEST(size_classes) {
   using ruda::cuda::SizeClass;

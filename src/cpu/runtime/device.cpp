@@ -5,6 +5,8 @@
 #include "core/struct_in.hpp"
 #include "cpu/runtime/isa.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 
 namespace ruda::cpu {
@@ -14,18 +16,21 @@ class CpuEvent final : public DeviceEvent {
  public:
   void sync() override {}
   double since(const DeviceEvent& earlier) const override {
-    return std::chrono::duration<double>(time - static_cast<const CpuEvent&>(earlier).time).count();
+    return std::chrono::duration<double>(time() - static_cast<const CpuEvent&>(earlier).time()).count();
   }
-  std::chrono::steady_clock::time_point time{};
+  void record() { ticks_.store(Clock::now().time_since_epoch().count(), std::memory_order_release); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::duration time() const { return Clock::duration(ticks_.load(std::memory_order_acquire)); }
+  std::atomic<Clock::rep> ticks_{0};  // of any two threads that record, one comes last
 };
 
 class CpuStream final : public DeviceStream {
  public:
   void sync() override {}
   bool done() override { return true; }
-  void record(DeviceEvent& event) override {
-    static_cast<CpuEvent&>(event).time = std::chrono::steady_clock::now();
-  }
+  void record(DeviceEvent& event) override { static_cast<CpuEvent&>(event).record(); }
   void wait(DeviceEvent&) override {}
 };
 

@@ -132,10 +132,9 @@ void transfer(Stream& stream, Tensor& from, Tensor& to) {
     const std::byte* host = from.data();
     std::unique_ptr<std::byte[]> staged;
     if (owner.asynchronous()) {
-      std::shared_ptr<DeviceStream> last = from.storage().last_stream();
-      if (!last) last = owner.device().open_stream();
+      const std::shared_ptr<DeviceStream> last = from.storage().last_stream();
       staged.reset(new std::byte[bytes]);
-      owner.device().read(*last, staged.get(), from.data(), bytes);
+      owner.device().fetch(last.get(), staged.get(), from.data(), bytes);
       host = staged.get();
     }
     stream.device().write(stream.queue(), packed->data(), host, bytes);
