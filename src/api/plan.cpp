@@ -138,7 +138,7 @@ ruda_status ruda_op_kernels(const char* op, uint32_t backend, char* text, uint64
       text_out(list, text, capacity, out_needed, 2);
       return;
     }
-    fail(RUDA_E_NOT_FOUND, 0, "op is %s, which this library does not have", quoted(op).c_str());
+    fail(RUDA_E_NOT_FOUND, 0, "op is %s, which this library does not have", in_quotes(op).c_str());
   });
 }
 

@@ -79,7 +79,7 @@ size_t copy_escaped(std::string_view from, char* to, size_t capacity) noexcept {
   return size_t(to - begin);
 }
 
-std::string quoted(std::string_view bytes) {
+std::string in_quotes(std::string_view bytes) {
   constexpr size_t shown_bytes = 80;
   std::string out = "\"";
   size_t shown = 0;

@@ -14,6 +14,6 @@ size_t copy_escaped(std::string_view from, char* to, size_t capacity) noexcept;
 
 // In double quotes, at most 80 bytes and then "...": as copy_escaped does, but line breaks, quotes and
 // backslashes are \xNN too.
-std::string quoted(std::string_view bytes);
+std::string in_quotes(std::string_view bytes);
 
 }  // namespace ruda

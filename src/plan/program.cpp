@@ -87,7 +87,7 @@ std::shared_ptr<const Program> Program::build(Problem&& problem) {
   for (const Kernel& kernel : *kernels) names += (names.empty() ? "" : ", ") + std::string(kernel.name);
   RUDA_CHECK(named, RUDA_E_ARGUMENT, arg_desc,
              "%s: options.kernel is %s, which this backend does not have; it has %s", p.op->name,
-             quoted(p.forced_kernel).c_str(), names.c_str());
+             in_quotes(p.forced_kernel).c_str(), names.c_str());
   std::string reasons;
   for (const std::string& reason : program->declined_) reasons += (reasons.empty() ? "" : "; ") + reason;
   fail(RUDA_E_UNSUPPORTED, -1, "%s: no kernel takes the problem: %s", p.op->name, reasons.c_str());

@@ -180,7 +180,7 @@ TuneTable read_tune_file(const char* path, std::string& said, bool& replaceable)
   const File file(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     replaceable = errno == ENOENT;
-    if (!replaceable) said = format("%s is not used: %s", quoted(path).c_str(), std::strerror(errno));
+    if (!replaceable) said = format("%s is not used: %s", in_quotes(path).c_str(), std::strerror(errno));
     return {};
   }
   struct stat facts {};
@@ -204,7 +204,7 @@ TuneTable read_tune_file(const char* path, std::string& said, bool& replaceable)
   if (!why) why = read_text(text, table);
   replaceable = !why || why == another_build;
   if (!why) return table;
-  said = format("%s is not used: %s", quoted(path).c_str(), why);
+  said = format("%s is not used: %s", in_quotes(path).c_str(), why);
   return {};
 }
 
@@ -220,7 +220,7 @@ void write_tune_file(const char* path, const TuneTable& table, std::string& said
     }
     replace_file(path, text);
   } catch (const char* why) {
-    said = format("%s is not written: %s", quoted(path).c_str(), why);
+    said = format("%s is not written: %s", in_quotes(path).c_str(), why);
   }
 }
 
@@ -277,7 +277,7 @@ void TuneCache::keep(const TuneKey& key, const std::string& path, Log& log, Tune
     if (replaceable)
       write_tune_file(path.c_str(), whole, written);
     else
-      written = quoted(path) + " is not written: it is no file of autotuning";
+      written = in_quotes(path) + " is not written: it is no file of autotuning";
   }
   for (const std::string& said : {read, written})
     if (!said.empty()) log.write(RUDA_LOG_WARNING, "tune", "%s", said.c_str());

@@ -37,12 +37,12 @@ uint64_t meta_index(const Store& object, uint64_t index) {
 const MetaEntry& meta_element(const Store& object, uint64_t index, uint64_t element) {
   const MetaEntry& entry = object.gguf().meta[meta_index(object, index)];
   RUDA_CHECK(element < entry.count, RUDA_E_INDEX, 2, "element is %llu, key %s has %llu", ull(element),
-             ruda::quoted(entry.key).c_str(), ull(entry.count));
+             ruda::in_quotes(entry.key).c_str(), ull(entry.count));
   return entry;
 }
 
 [[noreturn]] void fail_type(const MetaEntry& entry, const char* expected) {
-  fail(RUDA_E_DTYPE, 1, "key %s is of type %s, expected %s", ruda::quoted(entry.key).c_str(),
+  fail(RUDA_E_DTYPE, 1, "key %s is of type %s, expected %s", ruda::in_quotes(entry.key).c_str(),
        store::meta_type_name(entry.element), expected);
 }
 
@@ -141,7 +141,7 @@ extern "C" ruda_status ruda_store_find(ruda_store store, const char* name, uint6
     RUDA_CHECK(name, RUDA_E_NULL, 1, "name is NULL");
     const GgufTensor* tensor = object.gguf().find_tensor(name);
     RUDA_CHECK(tensor, RUDA_E_NOT_FOUND, 1, "no tensor is called %s, the store has %llu tensors",
-               ruda::quoted(name).c_str(), ull(object.gguf().tensors.size()));
+               ruda::in_quotes(name).c_str(), ull(object.gguf().tensors.size()));
     *out = uint64_t(tensor - object.gguf().tensors.data());
   });
 }
@@ -219,7 +219,7 @@ extern "C" ruda_status ruda_store_meta_find(ruda_store store, const char* key, u
     RUDA_CHECK(key, RUDA_E_NULL, 1, "key is NULL");
     const MetaEntry* entry = object.gguf().find_meta(key);
     RUDA_CHECK(entry, RUDA_E_NOT_FOUND, 1, "no key is called %s, the store has %llu keys",
-               ruda::quoted(key).c_str(), ull(object.gguf().meta.size()));
+               ruda::in_quotes(key).c_str(), ull(object.gguf().meta.size()));
     *out = uint64_t(entry - object.gguf().meta.data());
   });
 }
@@ -233,7 +233,7 @@ extern "C" ruda_status ruda_store_meta_i64(ruda_store store, uint64_t index, uin
     if (!is_integer(entry.element)) fail_type(entry, "an integer");
     const uint64_t bits = store::meta_bits(entry, element);
     RUDA_CHECK(is_signed(entry.element) || bits <= uint64_t(INT64_MAX), RUDA_E_ARGUMENT, 1,
-               "key %s is %llu, more than the largest signed value", ruda::quoted(entry.key).c_str(),
+               "key %s is %llu, more than the largest signed value", ruda::in_quotes(entry.key).c_str(),
                ull(bits));
     *out = int64_t(bits);
   });
@@ -248,7 +248,7 @@ extern "C" ruda_status ruda_store_meta_u64(ruda_store store, uint64_t index, uin
     if (!is_integer(entry.element)) fail_type(entry, "an integer");
     const uint64_t bits = store::meta_bits(entry, element);
     RUDA_CHECK(!is_signed(entry.element) || int64_t(bits) >= 0, RUDA_E_ARGUMENT, 1,
-               "key %s is %lld, expected 0 or more", ruda::quoted(entry.key).c_str(),
+               "key %s is %lld, expected 0 or more", ruda::in_quotes(entry.key).c_str(),
                static_cast<long long>(bits));
     *out = bits;
   });

@@ -75,7 +75,7 @@ uint32_t read_version(Cursor& in) {
   const Bytes magic = in.take(4, "magic");
   RUDA_CHECK(std::memcmp(magic.data(), "GGUF", 4) == 0, RUDA_E_FORMAT, -1,
              "gguf: the file starts with %s, expected \"GGUF\"",
-             quoted({reinterpret_cast<const char*>(magic.data()), 4}).c_str());
+             in_quotes({reinterpret_cast<const char*>(magic.data()), 4}).c_str());
   const auto version = in.read<uint32_t>("version");
   RUDA_CHECK((version & 0xFFFF) != 0, RUDA_E_UNSUPPORTED, -1,
              "gguf: version field 0x%08x is that of a big-endian file, only little-endian files are read",
@@ -88,7 +88,7 @@ uint32_t read_version(Cursor& in) {
 MetaType read_type(Cursor& in, const char* what, std::string_view key) {
   const auto type = in.read<uint32_t>(what);
   RUDA_CHECK(type <= uint32_t(MetaType::f64), RUDA_E_FORMAT, -1, "gguf: %s of key %s is %u, expected 0 to 12",
-             what, quoted(key).c_str(), type);
+             what, in_quotes(key).c_str(), type);
   return MetaType(type);
 }
 
@@ -98,7 +98,7 @@ void read_elements(Cursor& in, MetaEntry& entry, Bytes file) {
   if (entry.element == MetaType::string) {
     RUDA_CHECK(entry.count <= in.left() / 8, RUDA_E_FORMAT, -1,
                "gguf: key %s holds %llu strings, the file has only %llu bytes left",
-               quoted(entry.key).c_str(), ull(entry.count), ull(in.left()));
+               in_quotes(entry.key).c_str(), ull(entry.count), ull(in.left()));
     for (uint64_t i = 0; i < entry.count; ++i) in.string("string of the metadata");
     entry.bytes = file.subspan(size_t(start), size_t(in.at() - start));
     return;
@@ -106,12 +106,12 @@ void read_elements(Cursor& in, MetaEntry& entry, Bytes file) {
   const uint64_t element_bytes = meta_type_bytes(entry.element);
   RUDA_CHECK(entry.count <= in.left() / element_bytes, RUDA_E_FORMAT, -1,
              "gguf: key %s holds %llu elements of %llu bytes, the file has only %llu bytes left",
-             quoted(entry.key).c_str(), ull(entry.count), ull(element_bytes), ull(in.left()));
+             in_quotes(entry.key).c_str(), ull(entry.count), ull(element_bytes), ull(in.left()));
   entry.bytes = in.take(entry.count * element_bytes, "value");
   if (entry.element == MetaType::boolean)
     for (const std::byte b : entry.bytes)
       RUDA_CHECK(b <= std::byte{1}, RUDA_E_FORMAT, -1, "gguf: boolean of key %s is %u, expected 0 or 1",
-                 quoted(entry.key).c_str(), unsigned(b));
+                 in_quotes(entry.key).c_str(), unsigned(b));
 }
 
 MetaEntry read_meta(Cursor& in, Bytes file) {
@@ -120,13 +120,13 @@ MetaEntry read_meta(Cursor& in, Bytes file) {
   RUDA_CHECK(!entry.key.empty(), RUDA_E_FORMAT, -1, "gguf: the key that ends at byte %llu is empty",
              ull(in.at()));
   RUDA_CHECK(entry.key.find('\0') == entry.key.npos, RUDA_E_FORMAT, -1, "gguf: key %s holds a NUL byte",
-             quoted(entry.key).c_str());
+             in_quotes(entry.key).c_str());
   entry.type = read_type(in, "type", entry.key);
   entry.element = entry.type;
   if (entry.type == MetaType::array) {
     entry.element = read_type(in, "element type", entry.key);
     RUDA_CHECK(entry.element != MetaType::array, RUDA_E_UNSUPPORTED, -1,
-               "gguf: key %s is an array of arrays, which is not read", quoted(entry.key).c_str());
+               "gguf: key %s is an array of arrays, which is not read", in_quotes(entry.key).c_str());
     entry.count = in.read<uint64_t>("array length");
   }
   read_elements(in, entry, file);
@@ -142,7 +142,7 @@ std::vector<uint32_t> sort_names(const Items& items, Name name, const char* what
             [&](uint32_t a, uint32_t b) { return name(items[a]) < name(items[b]); });
   for (size_t i = 1; i < order.size(); ++i)
     RUDA_CHECK(name(items[order[i - 1]]) != name(items[order[i]]), RUDA_E_FORMAT, -1,
-               "gguf: %s %s stands twice", what, quoted(name(items[order[i]])).c_str());
+               "gguf: %s %s stands twice", what, in_quotes(name(items[order[i]])).c_str());
   return order;
 }
 
@@ -185,7 +185,7 @@ void refuse_split(const GgufFile& out) {
 GgufTensor read_tensor(Cursor& in, uint64_t& data_bytes) {
   GgufTensor tensor;
   tensor.name = in.string("tensor name");
-  const std::string name = quoted(tensor.name);
+  const std::string name = in_quotes(tensor.name);
   RUDA_CHECK(!tensor.name.empty(), RUDA_E_FORMAT, -1, "gguf: the tensor name that ends at byte %llu is empty",
              ull(in.at()));
   RUDA_CHECK(tensor.name.size() <= max_name_bytes, RUDA_E_FORMAT, -1,
@@ -230,10 +230,10 @@ void place_tensor(GgufTensor& tensor, uint64_t data_bytes, const GgufFile& out, 
   const uint64_t section = file.size() > out.data_offset ? file.size() - out.data_offset : 0;
   RUDA_CHECK(tensor.offset % out.alignment == 0, RUDA_E_FORMAT, -1,
              "gguf: tensor %s: offset %llu is not a multiple of the alignment %llu",
-             quoted(tensor.name).c_str(), ull(tensor.offset), ull(out.alignment));
+             in_quotes(tensor.name).c_str(), ull(tensor.offset), ull(out.alignment));
   RUDA_CHECK(tensor.offset <= section && data_bytes <= section - tensor.offset, RUDA_E_FORMAT, -1,
              "gguf: tensor %s: %llu bytes at offset %llu do not fit the %llu bytes of the data section",
-             quoted(tensor.name).c_str(), ull(data_bytes), ull(tensor.offset), ull(section));
+             in_quotes(tensor.name).c_str(), ull(data_bytes), ull(tensor.offset), ull(section));
   tensor.offset += out.data_offset;
   tensor.bytes = file.subspan(size_t(tensor.offset), size_t(data_bytes));
 }
@@ -247,8 +247,8 @@ void refuse_overlap(const std::vector<GgufTensor>& tensors) {
     const GgufTensor& a = *order[i - 1];
     const GgufTensor& b = *order[i];
     RUDA_CHECK(b.offset - a.offset >= a.bytes.size(), RUDA_E_FORMAT, -1,
-               "gguf: tensors %s and %s overlap: bytes %llu to %llu and from %llu", quoted(a.name).c_str(),
-               quoted(b.name).c_str(), ull(a.offset), ull(a.offset + a.bytes.size()), ull(b.offset));
+               "gguf: tensors %s and %s overlap: bytes %llu to %llu and from %llu", in_quotes(a.name).c_str(),
+               in_quotes(b.name).c_str(), ull(a.offset), ull(a.offset + a.bytes.size()), ull(b.offset));
   }
 }
 
@@ -343,7 +343,7 @@ uint64_t meta_bits(const MetaEntry& entry, uint64_t index) {
     case MetaType::i64: return load(int64_t{});
     default: break;
   }
-  fail(RUDA_E_FORMAT, -1, "gguf: key %s is of type %s, expected an integer", quoted(entry.key).c_str(),
+  fail(RUDA_E_FORMAT, -1, "gguf: key %s is of type %s, expected an integer", in_quotes(entry.key).c_str(),
        meta_type_name(entry.element));
 }
 
@@ -355,7 +355,7 @@ double meta_float(const MetaEntry& entry, uint64_t index) {
     return value;
   }
   RUDA_CHECK(entry.element == MetaType::f64, RUDA_E_FORMAT, -1,
-             "gguf: key %s is of type %s, expected a float", quoted(entry.key).c_str(),
+             "gguf: key %s is of type %s, expected a float", in_quotes(entry.key).c_str(),
              meta_type_name(entry.element));
   double value;
   std::memcpy(&value, at, sizeof value);

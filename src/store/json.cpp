@@ -239,7 +239,7 @@ class Reader {
     std::sort(keys.begin(), keys.end());
     const auto same = std::adjacent_find(keys.begin(), keys.end());
     if (same != keys.end())
-      fail(RUDA_E_FORMAT, arg_, "json: byte %zu: key %s stands twice", at_, quoted(*same).c_str());
+      fail(RUDA_E_FORMAT, arg_, "json: byte %zu: key %s stands twice", at_, in_quotes(*same).c_str());
   }
 
   std::string_view text_;

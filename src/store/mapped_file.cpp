@@ -21,7 +21,7 @@ namespace {
   char reason[128] = "";
   // The GNU form returns the text, which may not be in the buffer.
   const char* text = strerror_r(code, reason, sizeof reason);
-  fail_native(status, "errno", code, "%s %s: %s (errno %d)", what, quoted(path).c_str(), text, code);
+  fail_native(status, "errno", code, "%s %s: %s (errno %d)", what, in_quotes(path).c_str(), text, code);
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ MappedFile::MappedFile(const char* path) : path_(path) {
     ::close(file_);
     if (S_ISDIR(status.st_mode)) fail_errno("cannot map", path_, EISDIR);
     fail_native(RUDA_E_IO, "errno", EINVAL, "cannot map %s: not a regular file (mode 0%o)",
-                quoted(path_).c_str(), unsigned(status.st_mode));
+                in_quotes(path_).c_str(), unsigned(status.st_mode));
   }
   size_ = uint64_t(status.st_size);
   if (size_ == 0) return;  // nothing to map; the reader of the format refuses an empty file
@@ -50,7 +50,7 @@ MappedFile::MappedFile(const char* path) : path_(path) {
     ::close(file_);
     if (code == ENOMEM)
       fail_native(RUDA_E_OOM_HOST, "errno", code, "cannot map %s: %llu bytes of address space refused",
-                  quoted(path_).c_str(), static_cast<unsigned long long>(size_));
+                  in_quotes(path_).c_str(), static_cast<unsigned long long>(size_));
     fail_errno("cannot map", path_, code);
   }
   data_ = static_cast<const std::byte*>(data);
@@ -66,7 +66,7 @@ void MappedFile::check_unchanged() const {
   struct stat status {};
   if (::fstat(file_, &status) != 0) fail_errno("cannot inspect", path_, errno);
   if (uint64_t(status.st_size) != size_)
-    fail(RUDA_E_IO, -1, "%s: file has %llu bytes now, had %llu when it was opened", quoted(path_).c_str(),
+    fail(RUDA_E_IO, -1, "%s: file has %llu bytes now, had %llu when it was opened", in_quotes(path_).c_str(),
          static_cast<unsigned long long>(status.st_size), static_cast<unsigned long long>(size_));
 }
 

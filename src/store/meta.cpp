@@ -9,7 +9,7 @@ namespace ruda::store {
 namespace {
 
 [[noreturn]] void fail_type(const MetaEntry& entry, const char* expected) {
-  fail(RUDA_E_FORMAT, -1, "gguf: key %s is of type %s%s, expected %s", quoted(entry.key).c_str(),
+  fail(RUDA_E_FORMAT, -1, "gguf: key %s is of type %s%s, expected %s", in_quotes(entry.key).c_str(),
        entry.type == MetaType::array ? "array of " : "", meta_type_name(entry.element), expected);
 }
 
@@ -38,7 +38,7 @@ std::optional<int64_t> meta_int(const GgufFile& file, std::string_view key) {
   if (!is_signed(entry->type) && !is_unsigned(entry->type)) fail_type(*entry, "an integer");
   const uint64_t bits = meta_bits(*entry, 0);
   RUDA_CHECK(is_signed(entry->type) || bits <= uint64_t(INT64_MAX), RUDA_E_FORMAT, -1,
-             "gguf: key %s is %llu, more than the largest signed value", quoted(key).c_str(),
+             "gguf: key %s is %llu, more than the largest signed value", in_quotes(key).c_str(),
              static_cast<unsigned long long>(bits));
   return int64_t(bits);
 }

@@ -20,7 +20,7 @@ Store::Store(MappedFile file, const ruda_store_desc& desc) : file_(std::move(fil
   try {
     read(file_.bytes(), desc);
   } catch (Error& error) {
-    error.text = quoted(file_.path()) + ": " + error.text;
+    error.text = in_quotes(file_.path()) + ": " + error.text;
     throw;
   }
 }
@@ -82,7 +82,7 @@ Layout layout_of(const Store& store, uint64_t index) {
   const GgufTensor& tensor = store.gguf().tensors[index];
   const uint32_t dtype = dtype_of(*tensor.type);
   RUDA_CHECK(find_dtype(dtype), RUDA_E_UNSUPPORTED, 2, "tensor %s is of type %s, which tensors do not have",
-             quoted(tensor.name).c_str(), tensor.type->name);
+             in_quotes(tensor.name).c_str(), tensor.type->name);
   return make_layout(dtype, tensor.shape, nullptr, int(tensor.rank), false, 2, "tensor");
 }
 

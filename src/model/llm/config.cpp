@@ -116,7 +116,7 @@ RopeConfig read_rope(const Keys& keys, const Family& family, int64_t head_dim, i
     }
   } else
     fail(RUDA_E_UNSUPPORTED, -1, "metadata key %s.rope.scaling.type is %s, expected none, linear or yarn",
-         family.architecture, quoted(scaling).c_str());
+         family.architecture, in_quotes(scaling).c_str());
   return rope;
 }
 
@@ -131,7 +131,7 @@ DecoderConfig read_config(const store::GgufFile& file) {
     if (c.architecture == entry.architecture) family = &entry;
   RUDA_CHECK(family, RUDA_E_UNSUPPORTED, -1,
              "metadata key general.architecture is %s, expected llama or qwen2",
-             quoted(c.architecture).c_str());
+             in_quotes(c.architecture).c_str());
   c.name = general.text_or("name", c.architecture);
   const Keys keys(file, c.architecture + ".");
   constexpr int64_t wide = 1 << 20;

@@ -94,7 +94,7 @@ std::shared_ptr<const jinja::Template> Tokenizer::chat_template(std::string_view
   std::string key = "tokenizer.chat_template";
   if (!name.empty() && name != "default") key += "." + std::string(name);
   const auto source = store::meta_text(store_->gguf(), key);
-  RUDA_CHECK(source, RUDA_E_NOT_FOUND, 0, "the file has no key %s", ruda::quoted(key).c_str());
+  RUDA_CHECK(source, RUDA_E_NOT_FOUND, 0, "the file has no key %s", ruda::in_quotes(key).c_str());
   {
     const std::lock_guard lock(*template_mutex);
     if (template_ && template_key_ == key) return template_;

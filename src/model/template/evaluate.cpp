@@ -264,7 +264,7 @@ Value Evaluator::eval_filter(const Expr& expr, const Value* input, const ScopePt
 Value Evaluator::apply_filter(std::string_view name, const Value& input, Arguments& arguments) {
   Filter filter = find_filter(name);
   if (!filter) filter = find_sequence_filter(name);
-  if (!filter) fail_value("no filter is called %s", ruda::quoted(name).c_str());
+  if (!filter) fail_value("no filter is called %s", ruda::in_quotes(name).c_str());
   step();
   if (const std::string* text = input.text()) step_bytes(*this, text->size());
   return filter(*this, input, arguments);
@@ -272,7 +272,7 @@ Value Evaluator::apply_filter(std::string_view name, const Value& input, Argumen
 
 bool Evaluator::apply_test(std::string_view name, const Value& input, Arguments& arguments) {
   const Test test = find_test(name);
-  if (!test) fail_value("no test is called %s", ruda::quoted(name).c_str());
+  if (!test) fail_value("no test is called %s", ruda::in_quotes(name).c_str());
   step();
   const bool result = test(*this, input, arguments);
   arguments.finish("test");
@@ -373,7 +373,7 @@ const Value* Arguments::take(size_t position, std::string_view name) {
   if (position < positional.size()) {
     taken_ = std::max(taken_, position + 1);
     for (const auto& [key, value] : named)
-      if (key == name) fail_value("argument %s is given twice", ruda::quoted(name).c_str());
+      if (key == name) fail_value("argument %s is given twice", ruda::in_quotes(name).c_str());
     return &positional[position];
   }
   for (size_t i = 0; i < named.size(); ++i)
@@ -389,7 +389,7 @@ void Arguments::finish(const char* function) const {
     fail_value("%s takes %zu positional arguments, %zu are given", function, taken_, positional.size());
   for (size_t i = 0; i < named.size(); ++i)
     if (!(named_taken_ >> (i & 63) & 1))
-      fail_value("%s has no argument called %s", function, ruda::quoted(named[i].first).c_str());
+      fail_value("%s has no argument called %s", function, ruda::in_quotes(named[i].first).c_str());
 }
 
 }  // namespace ruda::jinja

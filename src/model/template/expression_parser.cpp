@@ -21,7 +21,7 @@ std::string ExpressionParser::describe() const {
     case TokenKind::name:
     case TokenKind::op: break;
   }
-  return ruda::quoted(peek().text);
+  return ruda::in_quotes(peek().text);
 }
 
 bool ExpressionParser::ends_tuple() const {

@@ -159,7 +159,8 @@ Value rounded(Evaluator&, const Value& input, Arguments& arguments) {
   const double scale = std::pow(10.0, double(digits));
   if (how == "ceil") return std::ceil(real * scale) / scale;
   if (how == "floor") return std::floor(real * scale) / scale;
-  if (how != "common") fail_value("method is %s, expected common, ceil or floor", ruda::quoted(how).c_str());
+  if (how != "common")
+    fail_value("method is %s, expected common, ceil or floor", ruda::in_quotes(how).c_str());
   int64_t integer;
   if (input.as_integer(integer)) return digits < 0 ? rounded_integer(integer, -digits) : integer;
   if (digits < 0) return std::nearbyint(real * scale) / scale;

@@ -225,7 +225,7 @@ class Lexer {
       }
     const char c = s_[at];
     if (std::string_view("+-*/%~()[]{}<>=.,:|;").find(c) == std::string_view::npos)
-      fail_at(line_, "unexpected character %s", ruda::quoted(s_.substr(at, d.bytes)).c_str());
+      fail_at(line_, "unexpected character %s", ruda::in_quotes(s_.substr(at, d.bytes)).c_str());
     if (c == '(' || c == '[' || c == '{') ++nesting;
     if (c == ')' || c == ']' || c == '}')
       if (--nesting < 0) fail_at(line_, "unexpected '%c'", c);
@@ -279,7 +279,7 @@ class Lexer {
     } else {
       const auto [rest, error] = std::from_chars(digits.data(), digits.data() + digits.size(), token.integer);
       if (error != std::errc())
-        fail_at(line_, "integer %s does not fit 64 bits", ruda::quoted(digits).c_str());
+        fail_at(line_, "integer %s does not fit 64 bits", ruda::in_quotes(digits).c_str());
     }
     return end;
   }

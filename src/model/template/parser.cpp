@@ -15,7 +15,7 @@ class Parser : ExpressionParser {
 
   Body run() {
     Body body = parse_body({});
-    if (!at_end()) fail_at(line(), "unexpected tag %s", ruda::quoted(peek_name()).c_str());
+    if (!at_end()) fail_at(line(), "unexpected tag %s", ruda::in_quotes(peek_name()).c_str());
     return body;
   }
 
@@ -84,7 +84,7 @@ class Parser : ExpressionParser {
     for (const char* tag : foreign)
       RUDA_CHECK(name != tag, RUDA_E_UNSUPPORTED, -1, "template line %d: the tag '%s' is not supported", at,
                  tag);
-    fail_at(at, "unknown tag %s", ruda::quoted(name).c_str());
+    fail_at(at, "unknown tag %s", ruda::in_quotes(name).c_str());
   }
 
   StmtPtr parse_if(int at) {
@@ -158,7 +158,7 @@ class Parser : ExpressionParser {
       std::string name = expect_name();
       ExprPtr fallback = accept_op("=") ? parse_expression() : nullptr;
       if (!fallback && !made.params.empty() && made.params.back().second)
-        fail_at(line(), "parameter %s has no default, the one before has", ruda::quoted(name).c_str());
+        fail_at(line(), "parameter %s has no default, the one before has", ruda::in_quotes(name).c_str());
       made.params.emplace_back(std::move(name), std::move(fallback));
     }
     expect_op(")");

@@ -170,7 +170,7 @@ Value format_method(Evaluator& evaluator, const std::string& format, Arguments& 
     const size_t position = field.empty() ? automatic++ : digits ? std::stoul(field) : SIZE_MAX;
     evaluator.step(1 + arguments.named.size() / 16);
     const Value* value = arguments.take(position, field);
-    if (!value) fail_value("a format has no value for field %s", ruda::quoted(field).c_str());
+    if (!value) fail_value("a format has no value for field %s", ruda::in_quotes(field).c_str());
     const size_t before = out.size();
     step_print(evaluator, *value);
     append_str(out, *value);

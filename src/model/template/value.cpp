@@ -244,7 +244,7 @@ bool Value::is_undefined(std::string_view name) const {
 
 std::string Value::undefined_message() const {
   const Undefined* undefined = std::get_if<Undefined>(&data_);
-  return quoted(undefined && undefined->name ? std::string_view(*undefined->name) : "value") +
+  return in_quotes(undefined && undefined->name ? std::string_view(*undefined->name) : "value") +
          " is undefined";
 }
 

@@ -90,7 +90,7 @@ BytePairs::BytePairs(const store::GgufFile& file, const Vocabulary& vocabulary) 
     const size_t space = text.find(' ', 1);
     RUDA_CHECK(space != text.npos && space + 1 < text.size(), RUDA_E_FORMAT, -1,
                "tokenizer: merge %u is %s, expected two tokens with a space between", rank,
-               ruda::quoted(text).c_str());
+               ruda::in_quotes(text).c_str());
     joined.assign(text.substr(0, space));
     joined += text.substr(space + 1);
     const int32_t left = vocabulary.find(text.substr(0, space));
@@ -98,7 +98,7 @@ BytePairs::BytePairs(const store::GgufFile& file, const Vocabulary& vocabulary) 
     const int32_t token = vocabulary.find(joined);
     RUDA_CHECK(left >= 0 && right >= 0 && token >= 0, RUDA_E_FORMAT, -1,
                "tokenizer: merge %u %s: its %s is not a token of the vocabulary", rank,
-               ruda::quoted(text).c_str(),
+               ruda::in_quotes(text).c_str(),
                left < 0    ? "left half"
                : right < 0 ? "right half"
                            : "result");

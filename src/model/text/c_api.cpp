@@ -145,7 +145,7 @@ extern "C" ruda_status ruda_tokenizer_token_id(ruda_tokenizer tokenizer, const c
     RUDA_CHECK(text, RUDA_E_NULL, 1, "text is NULL");
     const int32_t token = object.vocabulary().find(text);
     RUDA_CHECK(token >= 0, RUDA_E_NOT_FOUND, 1, "no token is %s, the vocabulary has %d",
-               ruda::quoted(text).c_str(), object.vocabulary().size());
+               ruda::in_quotes(text).c_str(), object.vocabulary().size());
     *out = token;
   });
 }

@@ -53,7 +53,7 @@ Tokenizer::Tokenizer(Ref<store::Store> store)
                "tokenizer: the file has no key tokenizer.ggml.pre, so how text is split is not known");
     pre_ = find_pre_tokenizer(*pre);
     RUDA_CHECK(pre_, RUDA_E_UNSUPPORTED, 0, "tokenizer: tokenizer.ggml.pre is %s, which is not known",
-               quoted(*pre).c_str());
+               in_quotes(*pre).c_str());
     bpe_.emplace(file, vocabulary_);
     default_bos = pre_->add_bos;
   } else if (*model == "llama") {
@@ -64,7 +64,7 @@ Tokenizer::Tokenizer(Ref<store::Store> store)
     default_bos = true;
   } else {
     fail(RUDA_E_UNSUPPORTED, 0, "tokenizer: tokenizer.ggml.model is %s, expected \"gpt2\" or \"llama\"",
-         quoted(*model).c_str());
+         in_quotes(*model).c_str());
   }
   const auto add_bos = store::meta_flag(file, "tokenizer.ggml.add_bos_token");
   const auto add_eos = store::meta_flag(file, "tokenizer.ggml.add_eos_token");

@@ -83,7 +83,7 @@ SpecialTokens::SpecialTokens(const Vocabulary& vocabulary) {
     if (text.empty()) continue;
     RUDA_CHECK(text.size() <= max_special_bytes, RUDA_E_FORMAT, -1,
                "tokenizer: special token %d %s has %zu bytes, at most %zu are allowed", token,
-               ruda::quoted(text).c_str(), text.size(), max_special_bytes);
+               ruda::in_quotes(text).c_str(), text.size(), max_special_bytes);
     entries_.push_back({text, token, control});
     first_.set(static_cast<unsigned char>(text[0]));
   }
