@@ -34,7 +34,8 @@ RUDA_BEGIN
 
 /** 0 is success, 1..999 is information, status / 1000 is the category of an error. Codes are never
  *  renumbered. A docstring names the statuses of its function; beside them any function may return
- *  RUDA_E_OOM_HOST (memory for the library's own records ran out) and RUDA_E_INTERNAL. */
+ *  RUDA_E_OOM_HOST (memory for the library's own records ran out) and RUDA_E_INTERNAL, and one that makes a
+ *  plan for a GPU RUDA_E_DEVICE in a child of a fork. */
 typedef int32_t ruda_status;
 
 /** 0 or 1. */

@@ -107,7 +107,8 @@ RUDA_API ruda_status RUDA_CALL ruda_context_get_info(ruda_context context, ruda_
  *  Plans kept by the eager cache are not counted. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [T] */
 RUDA_API ruda_status RUDA_CALL ruda_context_live_objects(ruda_context context, uint64_t* out) RUDA_NX;
 
-/** Gives cached memory and cached eager plans back. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE. [T] */
+/** Gives cached memory and cached eager plans back. Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_DEVICE (a
+ *  GPU's context in a child of a fork). [T] */
 RUDA_API ruda_status RUDA_CALL ruda_context_trim(ruda_context context) RUDA_NX;
 
 /** Sets or clears (NULL) the log callback; returns when no call of the former one is in flight. Must not be
@@ -189,14 +190,15 @@ RUDA_API ruda_status RUDA_CALL ruda_event_elapsed(ruda_event from, ruda_event to
 RUDA_API ruda_status RUDA_CALL ruda_capture_begin(ruda_stream stream) RUDA_NX;
 
 /** Ends the recording. The graph keeps every tensor, plan and workspace that it uses.
- *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_UNSUPPORTED (CPU), RUDA_E_STATE, RUDA_E_DEVICE. [S] */
+ *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_UNSUPPORTED (CPU), RUDA_E_STATE, RUDA_E_CAPTURE_UNSAFE (the
+ *  recording was broken from outside; there is no graph), RUDA_E_DEVICE. [S] */
 RUDA_API ruda_status RUDA_CALL ruda_capture_end(ruda_stream stream, ruda_graph* out) RUDA_NX;
 
 /** Submits a graph to a stream of the same context.
  *  Status: RUDA_E_NULL, RUDA_E_BAD_HANDLE, RUDA_E_ARGUMENT (stream of another context), RUDA_E_WRONG_STREAM
- *  (a tensor of the graph was last written on another stream), RUDA_E_CAPTURE_UNSAFE (the stream is under
- *  capture), RUDA_E_DEVICE, RUDA_E_STREAM_POISONED, RUDA_E_STATE (a schedule that it advances
- *  has no room for the step). [S] */
+ *  (a tensor of the graph that the caller holds was last written on another stream), RUDA_E_CAPTURE_UNSAFE
+ *  (the stream is under capture), RUDA_E_DEVICE, RUDA_E_STREAM_POISONED, RUDA_E_STATE (a schedule that it
+ *  advances has no room for the step). [S] */
 RUDA_API ruda_status RUDA_CALL ruda_graph_launch(ruda_graph graph, ruda_stream stream) RUDA_NX;
 
 RUDA_END
