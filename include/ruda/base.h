@@ -51,7 +51,7 @@ enum {
   RUDA_E_NULL = 1001,           /* a required pointer or handle is NULL */
   RUDA_E_SHAPE = 1002,          /* a rank, extent or stride is not legal for the operator */
   RUDA_E_DTYPE = 1003,          /* a dtype is not legal for the operator */
-  RUDA_E_BAD_HANDLE = 1004,     /* a handle is stale or of another type */
+  RUDA_E_BAD_HANDLE = 1004,     /* a handle is of another type or, as far as that can be told, stale */
   RUDA_E_STRUCT_TOO_NEW = 1005, /* a struct field that this library does not know is set */
   RUDA_E_OVERLAP = 1006,        /* memory of an output overlaps another operand */
   RUDA_E_INDEX = 1007,          /* an index is outside its range */
@@ -94,7 +94,11 @@ enum {
   RUDA_E_INTERNAL = 9000  /* a fault of the library itself */
 };
 
-/** Opaque, reference-counted handles. Release order is free: a child keeps its parents alive. */
+/** Opaque, reference-counted handles. Release order is free: a child keeps its parents alive. The letter at
+ *  the end of a comment says which threads may call: [T] any, also at once with one handle; [I] as [T], of an
+ *  object that does not change; [S] one thread at a time for each object. A thread holds a reference of its
+ *  own to what it uses (ruda_retain): one that uses a handle whose last reference another thread drops uses
+ *  freed memory, against which RUDA_E_BAD_HANDLE is no guard. */
 #define RUDA_HANDLE(name) typedef struct ruda_##name##_s* ruda_##name
 RUDA_HANDLE(context);
 RUDA_HANDLE(stream);
