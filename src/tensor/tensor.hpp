@@ -43,7 +43,11 @@ class Storage {
 
   std::byte* data() const { return data_; }
   uint64_t bytes() const { return bytes_; }
-  uint64_t users() const { return uint32_t(users_.load(std::memory_order_acquire)); }
+  // Without graphs, which work on the memory whoever has written it.
+  uint64_t users() const {
+    const uint64_t all = users_.load(std::memory_order_acquire);
+    return uint32_t(all) - (all >> 32);
+  }
   void add_user() noexcept { users_.fetch_add(one_user, std::memory_order_relaxed); }
   void drop_user() noexcept { drop(one_user); }
   // A graph's use, which no ruda_tensor_fence can name.

@@ -372,3 +372,24 @@ RUDA_TEST(graphs_that_share) {
   MUST(ruda_stream_sync(a.stream));
   release({big, sum, plan, workspace, graph});
 }
+
+// A graph works on the memory whoever has written it: eager calls beside one still write in place.
+RUDA_TEST(graphs_share_no_storage) {
+  Borrowed queue(env);
+  const ruda_tensor x = make(env, 512), y = make(env, 512);
+  MUST(ruda_tensor_fill(queue.stream, x, 3));
+  MUST(ruda_tensor_fill(queue.stream, y, 4));
+  MUST(ruda_capture_begin(queue.stream));
+  MUST(ruda_tensor_copy(queue.stream, x, y));
+  ruda_graph graph = nullptr;
+  MUST(ruda_capture_end(queue.stream, &graph));
+  for (ruda_tensor tensor : {x, y}) {
+    uint64_t users = 0;
+    MUST(ruda_tensor_storage_users(tensor, &users));
+    CHECK(users == 1, "%llu users beside a graph", (unsigned long long)users);
+  }
+  release({x, y});
+  MUST(ruda_graph_launch(graph, queue.stream));
+  MUST(ruda_stream_sync(queue.stream));
+  ruda_release(graph);
+}
