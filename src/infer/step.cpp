@@ -57,7 +57,7 @@ Ref<Tensor> divided_frequencies(const model::LanguageModel& model, Stream& strea
   std::vector<float> divided(static_cast<size_t>(count));
   const ruda_rope_params params = model::rope_params(model.config().rope);
   ok(ruda_rope_frequencies(&params, base.data(), count, nullptr));
-  stream.device().read(stream.queue(), divided.data(), factors->data(), uint64_t(count) * sizeof(float));
+  stream.read(divided.data(), factors->data(), uint64_t(count) * sizeof(float));
   for (size_t i = 0; i < divided.size(); ++i) divided[i] = float(base[i] / divided[i]);
   Ref<Tensor> out = make_tensor(model.context(), factors->layout_ref(), &stream);
   ok(ruda_tensor_write(handle_of<ruda_stream>(stream), handle(out), divided.data(),

@@ -252,7 +252,7 @@ void PagedSchedule::find_conflict() {
 void PagedSchedule::upload(Stream& stream, uint64_t count) {
   if (!device_.get()) return;
   use_on(stream);
-  stream.device().write(stream.queue(), device_->data(), words_.get(), count * 4);
+  stream.write(device_->data(), words_.get(), count * 4);
 }
 
 void PagedSchedule::use_on(Stream& stream) const {

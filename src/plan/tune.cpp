@@ -58,7 +58,7 @@ class ScratchOperands {
       }
     }
     for (uint64_t at = 0; at < bytes; at += size)
-      stream_.device().write(stream_.queue(), to + at, pattern.data(), std::min(size, bytes - at));
+      stream_.write(to + at, pattern.data(), std::min(size, bytes - at));
   }
 
   Stream& stream_;

@@ -7,6 +7,16 @@ namespace {
 
 Lasting<Mutex> poison_mutex;  // of the rare texts of all streams
 
+template <class F>
+auto poisoning(Stream& stream, F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    if (error.status == RUDA_E_DEVICE) stream.poison(error);
+    throw;
+  }
+}
+
 }  // namespace
 
 Context::Context(const ruda_context_desc& desc, std::unique_ptr<Device> opened)
@@ -104,35 +114,28 @@ void Graph::launch(Stream& stream) {
   for (const LaunchStep& step : captured.steps) step.check();
   for (const LaunchStep& step : captured.steps) step.apply();
   const DeviceScope scope(stream.device());
-  try {
-    stream.queue().launch(*captured.graph);
-  } catch (const Error& error) {
-    if (error.status == RUDA_E_DEVICE) stream.poison(error);
-    throw;
-  }
+  poisoning(stream, [&] { stream.queue().launch(*captured.graph); });
   for (const auto& [storage, written] : captured.storages) storage->note_use(stream, written);
 }
 
 bool Stream::query() {
   check_healthy();
   check_not_capturing("ruda_stream_query");
-  try {
-    return queue_->done();
-  } catch (const Error& error) {
-    if (error.status == RUDA_E_DEVICE) poison(error);
-    throw;
-  }
+  return poisoning(*this, [&] { return queue_->done(); });
 }
 
 void Stream::sync() {
   check_healthy();
   check_not_capturing("ruda_stream_sync");
-  try {
-    queue_->sync();
-  } catch (const Error& error) {
-    if (error.status == RUDA_E_DEVICE) poison(error);
-    throw;
-  }
+  poisoning(*this, [&] { queue_->sync(); });
+}
+
+void Stream::write(void* to, const void* from, uint64_t bytes) {
+  poisoning(*this, [&] { device().write(*queue_, to, from, bytes); });
+}
+
+void Stream::read(void* to, const void* from, uint64_t bytes) {
+  poisoning(*this, [&] { device().read(*queue_, to, from, bytes); });
 }
 
 }  // namespace ruda

@@ -90,6 +90,9 @@ class Stream final : public Object {
   void sync();
   // True when all submitted work is done.
   bool query();
+  // Between host and device, as those of Device; a fault that they meet poisons the stream.
+  void write(void* to, const void* from, uint64_t bytes);
+  void read(void* to, const void* from, uint64_t bytes);
 
   // Capture: objects that recorded work uses are kept for the graph. One thread at a time.
   bool capturing() const { return capturing_.load(std::memory_order_acquire); }

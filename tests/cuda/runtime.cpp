@@ -336,6 +336,20 @@ RUDA_TEST(abandoned_capture) {
   ruda_release(x);
 }
 
+RUDA_TEST(failed_read_poisons) {
+  ruda_stream stream = nullptr;
+  MUST(ruda_stream_create(env.context, 0, &stream));
+  const ruda_tensor x = make(env, 512);
+  const auto in = bytes(512, 1);
+  auto out = in;
+  MUST(ruda_tensor_write(stream, x, in.data(), 512));
+  fake::fail_next_sync(cudaErrorIllegalAddress);
+  CHECK_FAILS(ruda_tensor_read(stream, x, out.data(), 512), RUDA_E_DEVICE, -1, "cudaErrorIllegalAddress");
+  CHECK_FAILS(ruda_stream_sync(stream), RUDA_E_STREAM_POISONED, -1, "RUDA_E_DEVICE");
+  CHECK_FAILS(ruda_tensor_read(stream, x, out.data(), 512), RUDA_E_STREAM_POISONED, -1, "");
+  release({x, stream});
+}
+
 RUDA_TEST(failed_launch_poisons) {
   ruda_stream other = nullptr;
   MUST(ruda_stream_create(env.context, 0, &other));

@@ -96,7 +96,7 @@ class Loader {
     const LayoutRef layout = context_.layouts().intern(store::layout_of(store_, index));
     Ref<Tensor> tensor = into ? std::move(into) : make_tensor(context_, layout);
     RUDA_CHECK(&tensor->layout() == layout.get(), RUDA_E_INTERNAL, -1, "a stacked weight has another layout");
-    context_.device().write(stream_.queue(), tensor->data(), found.bytes.data(), found.bytes.size());
+    stream_.write(tensor->data(), found.bytes.data(), found.bytes.size());
     return tensor;
   }
   void report() {

@@ -137,7 +137,7 @@ void transfer(Stream& stream, Tensor& from, Tensor& to) {
       owner.device().fetch(last.get(), staged.get(), from.data(), bytes);
       host = staged.get();
     }
-    stream.device().write(stream.queue(), packed->data(), host, bytes);
+    stream.write(packed->data(), host, bytes);
   }
   if (context.asynchronous()) packed->storage().note_use(stream, true);
   if (packed.get() != &to) copy_into(stream, handle_of<ruda_tensor>(*packed), handle_of<ruda_tensor>(to));
@@ -166,14 +166,14 @@ ruda_status ruda_tensor_write(ruda_stream stream, ruda_tensor tensor, const void
                (unsigned long long)bytes, (unsigned long long)need);
     RUDA_CHECK(!t.read_only(), RUDA_E_ARGUMENT, 1, "tensor: is read-only");
     if (t.layout().contiguous) {
-      s.device().write(s.queue(), t.data(), data, bytes);
+      s.write(t.data(), data, bytes);
       if (s.context().asynchronous()) t.storage().note_use(s, true);
       return;
     }
     const auto packed = make_tensor(
         s.context(), s.context().layouts().contiguous(t.layout().dtype, t.layout().shape, t.layout().rank),
         &s);
-    s.device().write(s.queue(), packed->data(), data, bytes);
+    s.write(packed->data(), data, bytes);
     if (s.context().asynchronous()) packed->storage().note_use(s, true);
     ops::copy_into(s, handle_of<ruda_tensor>(*packed), tensor);
   });
@@ -188,9 +188,9 @@ ruda_status ruda_tensor_read(ruda_stream stream, ruda_tensor tensor, void* data,
     RUDA_CHECK(data || !bytes, RUDA_E_NULL, 2, "data is NULL with %llu bytes", (unsigned long long)bytes);
     RUDA_CHECK(bytes >= need, RUDA_E_SHAPE, 3, "bytes is %llu, the tensor holds %llu",
                (unsigned long long)bytes, (unsigned long long)need);
-    if (t.layout().contiguous) return s.device().read(s.queue(), data, t.data(), need);
+    if (t.layout().contiguous) return s.read(data, t.data(), need);
     const auto packed = ops::copy_new(s, tensor, t.layout().dtype);
-    s.device().read(s.queue(), data, packed->data(), need);
+    s.read(data, packed->data(), need);
   });
 }
 
@@ -209,7 +209,7 @@ ruda_status ruda_tensor_fill(ruda_stream stream, ruda_tensor tensor, double valu
     const bool real = dtype_info(layout.dtype).type_class == DtypeClass::real;
     if (!real && layout.dtype != RUDA_BOOL) value = std::nearbyint(value);
     const auto one = make_tensor(s.context(), s.context().layouts().contiguous(RUDA_F64, nullptr, 0), &s);
-    s.device().write(s.queue(), one->data(), &value, sizeof value);
+    s.write(one->data(), &value, sizeof value);
     if (s.context().asynchronous()) one->storage().note_use(s, true);
     const int64_t strides[RUDA_MAX_RANK] = {};
     const Layout repeated = make_layout(RUDA_F64, layout.shape, strides, layout.rank, true, 1, "tensor");
