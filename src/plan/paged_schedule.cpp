@@ -186,9 +186,7 @@ void PagedSchedule::advance(Stream& stream) {
     if (error.status == RUDA_E_DEVICE) stream.poison(error);
     throw;
   }
-  if (!stream.capturing()) return;
-  stream.keep(*device_.get(), true);
-  stream.keep_object(*this);
+  if (stream.capturing()) stream.keep_object(*this);
 }
 
 // A captured append was checked with the schedule of the capture: later steps may not meet a shared page.
@@ -257,7 +255,9 @@ void PagedSchedule::upload(Stream& stream, uint64_t count) {
 
 void PagedSchedule::use_on(Stream& stream) const {
   if (!device_.get()) return;
-  if (!stream.capturing()) device_->fence(stream);
+  // A launch of the graph orders itself after the last use that was submitted.
+  if (stream.capturing()) return stream.keep(*device_.get(), true);
+  device_->fence(stream);
   device_->note_use(stream, true);
 }
 

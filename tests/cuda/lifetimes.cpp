@@ -393,3 +393,34 @@ RUDA_TEST(graphs_share_no_storage) {
   MUST(ruda_stream_sync(queue.stream));
   ruda_release(graph);
 }
+
+// A captured step of a schedule follows what was submitted to it on other streams before each launch.
+RUDA_TEST(schedule_of_a_graph) {
+  Borrowed a(env), b(env);
+  ruda_paged_schedule_desc desc = RUDA_PAGED_SCHEDULE_DESC_INIT;
+  desc.page_size = desc.pages = 4;
+  desc.max_sequences = desc.max_queries = 1;
+  desc.max_table_pages = 4;
+  ruda_paged_schedule schedule = nullptr;
+  MUST(ruda_paged_schedule_create(env.context, &desc, &schedule));
+  const uint32_t table[] = {0, 1, 2, 3}, length = 3, id = 0, position = 2;
+  const auto set = [&](ruda_stream stream) {
+    MUST(ruda_paged_schedule_set(schedule, stream, table, 4, &length, 1, &id, &position, 1));
+  };
+  fake::hold(a.native, true);
+  set(a.stream);
+  ruda_graph graph = nullptr;
+  MUST(ruda_capture_begin(b.stream));
+  MUST(ruda_paged_schedule_advance(schedule, b.stream));
+  MUST(ruda_capture_end(b.stream, &graph));
+  for (int i = 0; i < 2; ++i) {
+    MUST(ruda_graph_launch(graph, b.stream));
+    CHECK(cudaStreamQuery(b.native) == cudaErrorNotReady, "launch %d overtook the schedule's last set", i);
+    static_cast<void>(cudaGetLastError());
+    MUST(ruda_stream_sync(b.stream));
+    set(a.stream);
+  }
+  fake::hold(a.native, false);
+  MUST(ruda_stream_sync(a.stream));
+  release({graph, schedule});
+}
