@@ -42,11 +42,14 @@ fi
 # The CUDA half takes minutes to compile, so a machine without an NVIDIA GPU goes without it unless asked.
 cuda=auto
 if [ "$backend" != cuda ] && ! compgen -G '/dev/nvidia[0-9]*' >/dev/null && [ ! -e /dev/dxg ]; then cuda=disabled; fi
-# Code for the GPUs of this machine; where they cannot be asked, for the default of meson_options.txt.
+# Code for the GPUs of this machine; where they cannot be asked, for the default of meson_options.txt. Those before
+# compute capability 8.0 have none, and alone they leave the CUDA half out.
 arch=
 if [ $cuda = auto ] && command -v nvidia-smi >/dev/null; then
-  arch=$({ nvidia-smi --query-gpu=compute_cap --format=csv,noheader || true; } 2>/dev/null | sort -u |
-    awk -F. 'NF == 2 && $1 * 10 + $2 >= 75 { printf "%ssm_%d%d%s", n++ ? "," : "", $1, $2, $1 * 10 + $2 == 90 ? "a" : "" }')
+  found=$({ nvidia-smi --query-gpu=compute_cap --format=csv,noheader || true; } 2>/dev/null | sort -u)
+  arch=$(echo "$found" |
+    awk -F. 'NF == 2 && $1 * 10 + $2 >= 80 { printf "%ssm_%d%d%s", n++ ? "," : "", $1, $2, $1 * 10 + $2 == 90 ? "a" : "" }')
+  case $found in [0-9].* | [0-9][0-9].*) [ -n "$arch" ] || [ "$backend" = cuda ] || cuda=disabled ;; esac
 fi
 if [ ! -f "$build/build.ninja" ]; then
   meson setup "$build" "$root" -Dbuildtype=release -Dtests=false -Dcuda=$cuda ${arch:+"-Dgpu_arch=$arch"} >"$root/.quickstart.log" 2>&1 ||
@@ -57,7 +60,7 @@ fi
 if grep -q RUDA_WITH_CUDA=1 "$build/build.ninja"; then
   say "building both halves, CPU and CUDA (log: .quickstart.log)"
 elif [ $cuda = disabled ] && { command -v nvcc || [ -x /usr/local/cuda/bin/nvcc ]; } >/dev/null; then
-  say "no NVIDIA GPU: building the CPU half, --backend cuda builds both (log: .quickstart.log)"
+  say "no NVIDIA GPU that it has code for: building the CPU half, --backend cuda builds both (log: .quickstart.log)"
 else
   say "no CUDA toolkit (nvcc and its static runtime): building the CPU half (log: .quickstart.log)"
 fi
