@@ -46,11 +46,15 @@ RUDA_REDUCE_FN W reduce_start(uint32_t op) {
   }
 }
 
-// One element, before it is joined.
+// One element, before it is joined. The magnitude of the lowest integer wraps to itself.
 RUDA_REDUCE_FN W reduce_map(uint32_t op, W x) {
   if (op == reduce_ANY || op == reduce_ALL) return W(x != W(0));
-  if constexpr (!std::is_unsigned_v<W>)
+  if constexpr (std::is_floating_point_v<W>) {
     if (op == reduce_MAX_ABS) return x < W(0) ? W(-x) : x;
+  } else if constexpr (std::is_signed_v<W>) {
+    using Unsigned = std::make_unsigned_t<W>;
+    if (op == reduce_MAX_ABS) return x < W(0) ? W(Unsigned(0) - Unsigned(x)) : x;
+  }
   return x;
 }
 
