@@ -59,6 +59,7 @@ static size_t rudax_printable(const char* at, size_t left) {
   if (b[1] < low || b[1] > high) return 0;
   for (size_t i = 2; i < size; ++i)
     if ((b[i] & 0xC0) != 0x80) return 0;
+  if (b[0] == 0xD8 && b[1] == 0x9C) return 0;
   if (b[0] == 0xE2 && b[1] == 0x80 && (b[2] == 0x8E || b[2] == 0x8F || (b[2] >= 0xA8 && b[2] <= 0xAE)))
     return 0;
   return b[0] == 0xE2 && b[1] == 0x81 && b[2] >= 0xA6 && b[2] <= 0xA9 ? 0 : size;

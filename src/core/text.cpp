@@ -27,11 +27,12 @@ size_t character_bytes(std::string_view text) noexcept {
 }
 
 // Characters that would change how the rest of a line is shown: controls, separators of lines and paragraphs,
-// marks of writing direction (U+200E and F, U+2028 to E, U+2066 to 9).
+// marks of writing direction (U+061C, U+200E and F, U+2028 to E, U+2066 to 9).
 bool is_control(std::string_view character) noexcept {
   const auto byte = [&](size_t i) { return unsigned(static_cast<unsigned char>(character[i])); };
   if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
-  if (character.size() == 2) return byte(0) == 0xC2 && byte(1) < 0xA0;
+  if (character.size() == 2)
+    return (byte(0) == 0xC2 && byte(1) < 0xA0) || (byte(0) == 0xD8 && byte(1) == 0x9C);
   if (character.size() != 3 || byte(0) != 0xE2) return false;
   return (byte(1) == 0x80 && (byte(2) == 0x8E || byte(2) == 0x8F || (byte(2) >= 0xA8 && byte(2) <= 0xAE))) ||
          (byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9);

@@ -298,7 +298,7 @@ namespace Ruda {
         byte[] raw = Encoding.UTF8.GetBytes(piece);
         if (shown + raw.Length > 80) break;
         char c = piece[0];
-        bool marks = c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+        bool marks = c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
         if (char.IsControl(c) || marks || c == '"' || c == '\\')
           foreach (byte b in raw) made.Append("\\x").Append(b.ToString("x2"));
         else

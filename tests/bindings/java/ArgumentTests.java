@@ -243,7 +243,7 @@ final class ArgumentTests {
             () -> new PlanBuilder("binary").set("a", x).set("op", full).create(c));
         refuses("op is " + cut + ", expected one of Binary: add", () -> Ops.binary(s, x, x, full));
       }
-      refuses("op is \"\\x0a\\x22\\xe2\\x80\\xae\u00e9\", expected one of", () -> Ops.binary(s, x, x, "\n\"\u202e\u00e9"));
+      refuses("op is \"\\x0a\\x22\\xe2\\x80\\xae\\xd8\\x9c\u00e9\", expected one of", () -> Ops.binary(s, x, x, "\n\"\u202e\u061c\u00e9"));
       fails("softmax has no parameter \"options.kernle\": it has options.strategy options.kernel options.math ",
           () -> new PlanBuilder("softmax").set("x", x).set("options.kernle", "x").create(c));
       fails("options.kernel", () -> new PlanBuilder("softmax").set("x", x).set("kernel", "x").create(c));

@@ -180,7 +180,7 @@ public abstract class NativeHandle implements AutoCloseable {
       String piece = Character.toString(c);
       byte[] raw = piece.getBytes(StandardCharsets.UTF_8);
       if (shown + raw.length > 80) break;
-      boolean marks = c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+      boolean marks = c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
       if (Character.isISOControl(c) || marks || c == '"' || c == '\\')
         for (byte b : raw) made.append(String.format("\\x%02x", b & 255));
       else
